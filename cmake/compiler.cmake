@@ -1,0 +1,35 @@
+# How every file is compiled. pteryx_options is for all code, pteryx_library_options adds what holds inside pteryx/.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+find_program(PTERYX_CCACHE ccache)
+if(PTERYX_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${PTERYX_CCACHE}")
+endif()
+
+add_library(pteryx_options INTERFACE)
+# A designated initializer leaves out what keeps its default; g++ would call each of those a missing one.
+target_compile_options(pteryx_options INTERFACE
+  -Wall -Wextra -Wconversion -Wshadow -Werror -Wno-missing-field-initializers)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  target_compile_options(pteryx_options INTERFACE -Wno-restrict)  # g++ 12 sees overlaps in std::string's operator+
+endif()
+
+# Errors are values inside the library: no exception can be thrown there or cross its boundary.
+add_library(pteryx_library_options INTERFACE)
+target_link_libraries(pteryx_library_options INTERFACE pteryx_options)
+target_compile_options(pteryx_library_options INTERFACE -fno-exceptions -fno-rtti)
+
+if(PTERYX_SANITIZE)
+  # vptr needs the type information that the library does without.
+  set(flags -fsanitize=${PTERYX_SANITIZE} -fno-sanitize=vptr -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_compile_options(${flags})
+  add_link_options(${flags})
+endif()

@@ -1,0 +1,58 @@
+# Registering tests. A label says what a test needs: host (nothing) or gpu (an adapter); lint, package and fuzz are stages of their
+# own. A gpu test is registered once for each WebGPU library, on the software GPU.
+if(PTERYX_BUILD_TESTS OR PTERYX_FUZZ)
+  enable_testing()
+endif()
+if(PTERYX_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+  add_custom_target(pteryx_tests COMMENT "All test executables")
+endif()
+
+# Whether this build folder has tests of a label.
+function(pteryx_has_label label out)
+  if(NOT PTERYX_TEST_LABELS OR label IN_LIST PTERYX_TEST_LABELS)
+    set(${out} TRUE PARENT_SCOPE)
+  else()
+    set(${out} FALSE PARENT_SCOPE)
+  endif()
+endfunction()
+
+# pteryx_add_test(NAME name LABEL label COMMAND command... [PROPERTIES property value...])
+# A test that skips itself, or runs nothing, has failed.
+function(pteryx_add_test)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;LABEL" "COMMAND;PROPERTIES")
+  pteryx_has_label(${arg_LABEL} wanted)
+  if(NOT wanted)
+    return()
+  endif()
+  set(name "${PTERYX_TEST_PREFIX}${arg_NAME}")
+  if(arg_LABEL STREQUAL "gpu")
+    foreach(provider dawn wgpu)
+      add_test(NAME "${name}/${provider}" COMMAND ${arg_COMMAND})
+      set_tests_properties("${name}/${provider}" PROPERTIES
+        ENVIRONMENT "PTERYX_ADAPTER=software;PTERYX_PROVIDER=${provider}")
+      list(APPEND names "${name}/${provider}")
+    endforeach()
+  else()
+    add_test(NAME "${name}" COMMAND ${arg_COMMAND})
+    set(names "${name}")
+  endif()
+  set_tests_properties(${names} PROPERTIES
+    LABELS "${arg_LABEL}"
+    TIMEOUT 1800
+    FAIL_REGULAR_EXPRESSION "\\[  SKIPPED \\];DISABLED TEST;\\] 0 tests from;Ran 0 tests;\\(skipped="
+    ${arg_PROPERTIES})
+endfunction()
+
+# pteryx_add_gtest(target LABEL label NAME name SOURCES file... LIBRARIES target...)
+function(pteryx_add_gtest target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME;LABEL" "SOURCES;LIBRARIES")
+  pteryx_has_label(${arg_LABEL} wanted)
+  if(NOT wanted)
+    return()
+  endif()
+  add_executable(${target} ${arg_SOURCES})
+  target_link_libraries(${target} PRIVATE pteryx_options ${arg_LIBRARIES} GTest::gtest_main)
+  add_dependencies(pteryx_tests ${target})
+  pteryx_add_test(NAME "${arg_NAME}" LABEL ${arg_LABEL} COMMAND ${target} --gtest_brief=1)
+endfunction()
