@@ -1,0 +1,150 @@
+// The extended header, the verifier and the segment table of a .pte file. SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/program/container.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "pteryx/base/checked.h"
+#include "pteryx/program/program_generated.h"
+#include "pteryx/program/reader.h"
+
+namespace pteryx::program {
+namespace {
+
+constexpr uint64_t kSmallestFile = 64;
+constexpr uint64_t kPrefix = 8;  // root offset and identifier, which the header follows
+constexpr uint32_t kShortHeader = 24;
+constexpr uint32_t kLongHeader = 32;
+
+struct Extent {
+  uint64_t header_end = kPrefix;  // the first byte the root table may start at
+  uint64_t program_size = 0;
+  uint64_t segment_base = 0;  // 0: no segments
+  uint64_t segment_end = 0;
+};
+
+std::string_view characters(Bytes file, size_t offset) {
+  return {reinterpret_cast<const char*>(file.data()) + offset, 4};
+}
+
+Status check_identifier(Bytes file) {
+  if (file.size() < kSmallestFile) {
+    return invalid_program(
+        fmt::format("file too small for an ExecuTorch program: {} bytes", file.size()));
+  }
+  const std::string_view id = characters(file, 4);
+  if (id == "ET12") return {};
+  if (id == "BP08") return unsupported("this is a bundled program; unwrap it first");
+  if (id == "FT01") return invalid_program("this is a .ptd data file, not a program");
+  if (id.starts_with("ET")) {
+    return unsupported(
+        fmt::format("program identifier {} is not supported (expected 'ET12')", quote(id)));
+  }
+  return invalid_program(fmt::format("not an ExecuTorch program: identifier {}", quote(id)));
+}
+
+// The fields of the header as they are; without a header the whole file is the FlatBuffer.
+Result<Extent> read_header(Bytes file) {
+  Extent e = {.program_size = file.size(), .segment_end = file.size()};
+  if (characters(file, 8) != "eh00") return e;
+  const uint32_t length = *read_at<uint32_t>(file, 12);
+  if (length < kShortHeader) {
+    return invalid_program(fmt::format("extended header length {} < {}", length, kShortHeader));
+  }
+  e.header_end = kPrefix + length;
+  e.program_size = *read_at<uint64_t>(file, 16);
+  e.segment_base = *read_at<uint64_t>(file, 24);
+  // The oldest header, and any that leaves it 0, does not say where the segments end.
+  const uint64_t data_size = length >= kLongHeader ? *read_at<uint64_t>(file, 32) : 0;
+  if (data_size != 0) {
+    const auto end = checked_add(e.segment_base, data_size);
+    if (!end || *end > file.size()) {
+      return invalid_program(fmt::format("file is truncated: header promises {} bytes from byte {}, file has {}",
+                                         data_size, e.segment_base, file.size()));
+    }
+    e.segment_end = *end;
+  }
+  return e;
+}
+
+Status check_extent(const Extent& e, Bytes file) {
+  if (e.program_size > file.size()) {
+    return invalid_program(
+        fmt::format("program size {} exceeds file size {}", e.program_size, file.size()));
+  }
+  if (e.program_size <= e.header_end) {
+    return invalid_program(fmt::format("program size {} leaves nothing after its header of {} bytes",
+                                       e.program_size, e.header_end));
+  }
+  if (e.program_size > kMaxFlatBufferBytes) {
+    return invalid_program(fmt::format("program size {} exceeds what a FlatBuffer can hold ({})", e.program_size,
+                                       kMaxFlatBufferBytes));
+  }
+  if (e.segment_base != 0 && (e.segment_base < e.program_size || e.segment_base > file.size())) {
+    return invalid_program(fmt::format("segment base {} lies inside the program ({}) or past the end ({})",
+                                       e.segment_base, e.program_size, file.size()));
+  }
+  const uint32_t root = *read_at<uint32_t>(file, 0);
+  if (root < e.header_end || root > e.program_size - 4 || root % 4 != 0) {
+    return invalid_program(fmt::format("root table offset {} out of range", root));
+  }
+  return {};
+}
+
+Result<std::vector<Bytes>> read_segments(const pte::Program& program, const Extent& e, Bytes file) {
+  const auto* const table = program.segments();
+  std::vector<Bytes> segments;
+  segments.reserve(count(table));
+  for (uint32_t i = 0; i < count(table); ++i) {
+    const uint64_t offset = table->Get(i)->offset();
+    const uint64_t size = table->Get(i)->size();
+    if (size == 0) {
+      segments.emplace_back();
+      continue;
+    }
+    if (e.segment_base == 0 || !in_range(offset, size, e.segment_end - e.segment_base)) {
+      return invalid_program(fmt::format("segment {} [{}, +{}) exceeds the file: expected at most {} bytes", i, offset,
+                                         size, e.segment_base == 0 ? 0 : e.segment_end - e.segment_base));
+    }
+    segments.push_back(file.subspan(e.segment_base + offset, size));
+  }
+  return segments;
+}
+
+Status check_overlap(std::span<const Bytes> segments) {
+  std::vector<uint32_t> order(segments.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::erase_if(order, [&](uint32_t i) { return segments[i].empty(); });
+  std::sort(order.begin(), order.end(),
+            [&](uint32_t a, uint32_t b) { return segments[a].data() < segments[b].data(); });
+  for (size_t k = 1; k < order.size(); ++k) {
+    const Bytes before = segments[order[k - 1]];
+    if (segments[order[k]].data() < before.data() + before.size()) {
+      return invalid_program(fmt::format("segments {} and {} overlap", std::min(order[k - 1], order[k]),
+                                         std::max(order[k - 1], order[k])));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Container> open_container(Bytes file) {
+  PTERYX_TRY(check_identifier(file));
+  PTERYX_ASSIGN(const Extent e, read_header(file));
+  PTERYX_TRY(check_extent(e, file));
+  Container c;
+  c.flatbuffer_bytes = e.program_size;
+  c.root = verified_root<pte::Program>(file.first(e.program_size));
+  if (c.root == nullptr) {
+    return invalid_program("program data is corrupt (FlatBuffer verification failed)");
+  }
+  PTERYX_ASSIGN(c.segments, read_segments(*c.root, e, file));
+  PTERYX_TRY(check_overlap(c.segments));
+  return c;
+}
+
+}  // namespace pteryx::program

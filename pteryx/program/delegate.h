@@ -1,0 +1,48 @@
+// The graph blob inside a VulkanBackend delegate (VH00 header, VK00 FlatBuffer) as plain records.
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "pteryx/program/program.h"
+
+namespace pteryx::program {
+
+struct BlobTensor {
+  DType dtype = DType::kF32;
+  Dims dims;                       // upper bound
+  std::optional<Bytes> constant;   // exactly nbytes long, row-major
+  std::string constant_key;        // "" for inline constants
+  int32_t memory_object = -1;      // equal non-negative ids have disjoint lifetimes
+};
+struct BlobSymInt {};
+struct BlobIntList {
+  std::vector<int64_t> items;
+};
+struct BlobValueList {
+  std::vector<uint32_t> items;     // value ids, checked; no list inside a list
+};
+using BlobValue = std::variant<NullRecord, int64_t, double, bool, std::string, BlobTensor, BlobSymInt, BlobIntList,
+                               DoubleListRecord, BoolListRecord, BlobValueList>;
+
+struct BlobCall {
+  uint32_t node_id = 0;
+  std::string name;
+  std::vector<uint32_t> args;  // value ids, checked; the result is last
+};
+
+struct Blob {
+  std::vector<BlobValue> values;
+  std::vector<BlobCall> chain;
+  std::vector<uint32_t> inputs;
+  std::vector<uint32_t> outputs;
+};
+
+// Errors: kInvalidProgram (malformed, or constant data missing), kUnsupported (a dtype or rank we do not know).
+Result<Blob> parse_blob(Bytes blob, const NamedData& named_data);
+
+}  // namespace pteryx::program
