@@ -1,0 +1,45 @@
+// What the adapter can do, asked once. PTERYX_DISABLE masks entries, so that every route can be
+// tested anywhere.
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "pteryx/base/status.h"
+
+namespace pteryx::gpu {
+
+struct Caps {
+  bool f16 = false;
+  bool subgroups = false;
+  uint32_t subgroup_min = 0;  // equal where the size is fixed
+  uint32_t subgroup_max = 0;
+  bool subgroup_matrix = false;  // f16 x f16 -> f32, 16x16x16
+  bool dot4 = false;             // dot4I8Packed
+  bool timestamps = false;
+  bool software = false;  // a CPU pretending
+
+  uint64_t max_buffer_bytes = 0;
+  uint64_t max_binding_bytes = 0;
+  uint32_t max_storage_buffers = 8;  // per stage
+  uint32_t max_workgroups_per_dim = 65535;
+  uint32_t max_invocations = 256;  // per workgroup
+  uint32_t max_workgroup_size_x = 256;
+  uint32_t max_workgroup_bytes = 16384;
+  uint32_t uniform_alignment = 256;
+  uint32_t storage_alignment = 256;
+
+  std::string adapter;   // "llvmpipe (LLVM 15.0.6, 256 bits)"
+  std::string provider;  // "dawn", "wgpu"
+  std::string driver;
+  std::string masked;  // what PTERYX_DISABLE took away, for doctor
+};
+
+// Takes the capabilities named in a list such as "f16,subgroups" out of caps, and those that rest
+// on them; caps.masked then names what the adapter had. Errors: kInvalidArgument for an unknown
+// name, with the known ones.
+Status mask_caps(Caps& caps, std::string_view list);
+
+}  // namespace pteryx::gpu

@@ -1,0 +1,175 @@
+// The GPU as the rest of Pteryx sees it: buffers, pipelines, bindings, recorded dispatches, reads.
+// Made for replay: a recorded span of Dispatch is data and costs nothing to keep. No call blocks
+// but wait().
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pteryx/base/bytes.h"
+#include "pteryx/base/status.h"
+#include "pteryx/gpu/caps.h"
+
+namespace pteryx::gpu {
+
+enum class BufferId : uint32_t { kNone = 0 };
+enum class PipelineId : uint32_t { kNone = 0 };
+enum class BindGroupId : uint32_t { kNone = 0 };
+enum class Ticket : uint32_t { kNone = 0 };
+
+enum class BufferKind : uint8_t {
+  kStorage,   // read and written by shaders, source and target of copies and writes; zero at
+              // creation
+  kUniform,   // params; written by the host
+  kReadback,  // target of copies, mapped by read()
+};
+
+struct BufferDesc {
+  uint64_t size = 0;  // bytes; rounded up to 4, at least 4
+  BufferKind kind = BufferKind::kStorage;
+  std::string_view label;
+};
+
+struct Binding {
+  BufferId buffer = BufferId::kNone;
+  uint64_t offset = 0;
+  uint64_t size = 0;  // 0 = the rest of the buffer
+};
+
+// What a shader expects at binding 0, 1, 2 ... of group 0.
+enum class BindingKind : uint8_t { kUniform, kStorageRead, kStorageReadWrite };
+
+struct Constant {
+  std::string_view name;  // of a WGSL `override`
+  double value = 0;
+};
+
+struct ShaderDesc {
+  std::string_view label;  // "binary/add/f32"
+  std::string_view code;   // complete WGSL, entry point `main`, without `enable` directives
+  std::span<const Constant> constants;
+  std::span<const BindingKind> bindings;
+  bool uses_f16 = false;  // the device layer writes the `enable` directives the provider wants
+  bool uses_subgroups = false;
+  bool uses_subgroup_matrix = false;
+};
+
+struct Grid {
+  uint32_t x = 1;
+  uint32_t y = 1;
+  uint32_t z = 1;
+  friend bool operator==(const Grid&, const Grid&) = default;
+};
+
+struct Dispatch {
+  PipelineId pipeline = PipelineId::kNone;
+  BindGroupId bindings = BindGroupId::kNone;
+  Grid grid;
+};
+
+struct Copy {
+  BufferId src = BufferId::kNone;
+  uint64_t src_offset = 0;  // offsets and size are multiples of 4
+  BufferId dst = BufferId::kNone;
+  uint64_t dst_offset = 0;
+  uint64_t size = 0;
+};
+
+// What was asked of the device since it was made. Tests assert on differences.
+struct Counters {
+  uint64_t submits = 0;
+  uint64_t passes = 0;
+  uint64_t dispatches = 0;
+  uint64_t writes = 0;
+  uint64_t write_bytes = 0;
+  uint64_t reads = 0;
+  uint64_t read_bytes = 0;
+  uint64_t buffers_created = 0;
+  uint64_t buffers_alive = 0;
+  uint64_t buffer_bytes_alive = 0;
+  uint64_t pipelines_created = 0;
+  uint64_t pipeline_cache_hits = 0;
+  uint64_t bind_groups_created = 0;
+  uint64_t bind_groups_alive = 0;
+};
+
+// Thread-safe: several sessions may use one device from several threads.
+class Device {
+ public:
+  virtual ~Device() = default;
+  Device() = default;
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  virtual const Caps& caps() const = 0;
+
+  // Errors: kMemory (with the size and the label), kDevice.
+  virtual Result<BufferId> create_buffer(const BufferDesc& desc) = 0;
+  virtual void destroy(BufferId buffer) = 0;
+  // Queued before the next submit. `bytes` may have any length; offset is a multiple of 4; up to 3
+  // bytes behind the end are written as zero, so the buffer must have room for them.
+  virtual Status write(BufferId buffer, uint64_t offset, Bytes bytes) = 0;
+
+  // Starts compiling; the same text, constants and bindings give the same id, compiled once. An
+  // error in the shader is reported by finish_pipelines.
+  virtual Result<PipelineId> create_pipeline(const ShaderDesc& desc) = 0;
+  // Waits for every pipeline under way and reports the first failure with the compiler's text.
+  virtual Status finish_pipelines() = 0;
+
+  virtual Result<BindGroupId> create_bindings(PipelineId pipeline,
+                                              std::span<const Binding> bindings,
+                                              std::string_view label) = 0;
+  virtual void destroy(BindGroupId bindings) = 0;
+
+  // One encoder, one compute pass (none if there are no dispatches), then the copies, one submit.
+  // A dispatch whose grid has a zero is left out. Reports errors that callbacks recorded since the
+  // last call.
+  virtual Status submit(std::span<const Dispatch> dispatches, std::span<const Copy> copies) = 0;
+
+  // Starts mapping [offset, offset+size) of a kReadback buffer; completes after all work submitted
+  // before.
+  virtual Result<Ticket> read(BufferId buffer, uint64_t offset, uint64_t size) = 0;
+  virtual bool done(Ticket ticket) = 0;     // makes progress, never blocks
+  virtual Status wait(Ticket ticket) = 0;   // the only blocking call; native only
+  virtual Bytes mapped(Ticket ticket) = 0;  // valid after done/wait until release
+  virtual void release(Ticket ticket) = 0;  // unmaps
+
+  // An error that callbacks recorded since the last call (validation, out of memory, device lost),
+  // else ok.
+  virtual Status take_error() = 0;
+  virtual Counters counters() const = 0;
+};
+
+struct DeviceOptions {
+  std::string adapter;   // "", index, part of a name, or "software"; "" reads PTERYX_ADAPTER
+  std::string provider;  // "", "dawn", "wgpu"; "" reads PTERYX_PROVIDER; PTERYX_WEBGPU_LIBRARY
+                         // overrides both
+  std::string disable;   // "f16,subgroups,..." masked capabilities; "" reads PTERYX_DISABLE
+  bool validate = true;  // false: drop robustness and validation for speed (PTERYX_UNCHECKED=1)
+};
+
+// Opens a provider and an adapter. Errors: kDevice with what was tried.
+Result<std::shared_ptr<Device>> open_device(const DeviceOptions& options = {});
+
+// What `pteryx doctor` shows; never fails, problems are in the text fields.
+struct AdapterReport {
+  std::string provider;  // "dawn", "wgpu"
+  std::string name, vendor, architecture, description, backend, type;
+  Caps caps;
+  std::string problem;  // why it cannot be used, or ""
+};
+struct ProviderReport {
+  std::string provider;
+  std::string library;  // path
+  std::string version;
+  std::string problem;  // why it could not be opened, or ""
+  std::vector<AdapterReport> adapters;
+};
+std::vector<ProviderReport> survey();
+
+}  // namespace pteryx::gpu

@@ -1,0 +1,267 @@
+// What a device says when something is wrong, and that it says so instead of crashing.
+// SPDX-License-Identifier: BSD-3-Clause
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "pteryx/gpu/device.h"
+#include "pteryx/gpu/testing/compute.h"
+#include "pteryx/gpu/testing/faults.h"
+
+namespace pteryx::gpu {
+namespace {
+
+constexpr BindingKind kOutput[] = {BindingKind::kStorageReadWrite};
+constexpr ShaderDesc kOne = {.label = "test/one",
+                             .code = R"(
+@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+@compute @workgroup_size(1) fn main() { y[0] = y[0] + 1u; }
+)",
+                             .constants = {},
+                             .bindings = kOutput};
+
+std::string error_of(const Status& status, Code code) {
+  EXPECT_EQ(status.code(), code) << status.message();
+  return std::string(status.message());
+}
+template <typename T>
+std::string error_of(const Result<T>& result, Code code) {
+  if (!result.ok()) return error_of(result.status(), code);
+  ADD_FAILURE() << "it worked";
+  return {};
+}
+
+TEST(Failure, BufferAboveTheLimit) {
+  const auto device = open_or_die();
+  const uint64_t limit = device->caps().max_buffer_bytes;
+  for (const uint64_t size : {limit + 1, UINT64_MAX}) {
+    EXPECT_EQ(error_of(device->create_buffer({.size = size, .label = "huge"}), Code::kMemory),
+              "buffer 'huge' of " + std::to_string(size) + " bytes: the device allows " +
+                  std::to_string(limit) + " bytes");
+  }
+  EXPECT_EQ(device->counters().buffers_alive, 0u);
+  EXPECT_TRUE(device->take_error().ok());
+}
+
+TEST(Failure, OutOfMemory) {
+  const auto device = open_or_die();
+  if (device->caps().provider != "dawn") return;  // only Dawn can pretend
+  refuse_next_buffer(*device);
+  const std::string message =
+      error_of(device->create_buffer({.size = 1000, .label = "weights"}), Code::kMemory);
+  EXPECT_EQ(message.find("buffer 'weights' of 1000 bytes: no memory left: "), 0u) << message;
+  EXPECT_EQ(device->counters().buffers_alive, 0u);
+  EXPECT_TRUE(device->create_buffer({.size = 1000, .label = "weights"}).ok());
+}
+
+TEST(Failure, WritesOutsideABuffer) {
+  const auto device = open_or_die();
+  const BufferId b = buffer_or_die(*device, {.size = 6, .label = "b"});  // rounded up to 8
+  const std::vector<std::byte> bytes(9);
+  EXPECT_EQ(error_of(device->write(b, 0, bytes), Code::kInvalidArgument),
+            "write of 9 bytes at 0 does not fit buffer 'b' of 8");
+  EXPECT_EQ(error_of(device->write(b, 8, Bytes(bytes).first(1)), Code::kInvalidArgument),
+            "write of 1 bytes at 8 does not fit buffer 'b' of 8");
+  EXPECT_EQ(error_of(device->write(b, 2, Bytes(bytes).first(4)), Code::kInvalidArgument),
+            "write of 4 bytes at 2 does not fit buffer 'b' of 8");
+  EXPECT_EQ(error_of(device->write(b, UINT64_MAX - 3, bytes), Code::kInvalidArgument),
+            "write of 9 bytes at 18446744073709551612 does not fit buffer 'b' of 8");
+  EXPECT_EQ(error_of(device->write(BufferId::kNone, 0, bytes), Code::kInvalidArgument),
+            "the buffer written is not on this device");
+  EXPECT_TRUE(device->write(b, 4, Bytes(bytes).first(4)).ok());
+  EXPECT_TRUE(device->take_error().ok());
+}
+
+TEST(Failure, CopiesThatCannotBe) {
+  const auto device = open_or_die();
+  const BufferId a = buffer_or_die(*device, {.size = 16, .label = "a"});
+  const BufferId b = buffer_or_die(*device, {.size = 16, .label = "b"});
+  const BufferId back =
+      buffer_or_die(*device, {.size = 16, .kind = BufferKind::kReadback, .label = "back"});
+  struct Case {
+    Copy copy;
+    std::string_view part;
+  };
+  const Case cases[] = {
+      {{.src = a, .dst = b, .size = 20}, "copy of 20 bytes from 0 of 'a' (16 bytes)"},
+      {{.src = a, .src_offset = 8, .dst = b, .size = 12}, "out of range"},
+      {{.src = a, .dst = b, .dst_offset = UINT64_MAX - 3, .size = 8}, "out of range"},
+      {{.src = a, .dst = b, .size = 6}, "not a multiple of 4"},
+      {{.src = a, .src_offset = 2, .dst = b, .size = 4}, "not a multiple of 4"},
+      {{.src = a, .dst = a, .dst_offset = 8, .size = 4}, "another buffer"},
+      {{.src = back, .dst = b, .size = 4}, "of kind storage"},
+      {{.src = BufferId::kNone, .dst = b, .size = 4}, "the source of a copy is not on this device"},
+      {{.src = a, .dst = BufferId::kNone, .size = 4}, "the target of a copy is not on this device"},
+  };
+  for (const Case& c : cases) {
+    const std::string message = error_of(device->submit({}, {&c.copy, 1}), Code::kInvalidArgument);
+    EXPECT_NE(message.find(c.part), std::string::npos) << message;
+  }
+  EXPECT_EQ(device->counters().submits, 0u);
+}
+
+TEST(Failure, DispatchesThatCannotBe) {
+  const auto device = open_or_die();
+  const PipelineId pipeline = pipeline_or_die(*device, kOne);
+  const BufferId y = buffer_or_die(*device, {.size = 16, .label = "y"});
+  const Binding binding = {.buffer = y};
+  const BindGroupId bindings = bindings_or_die(*device, pipeline, {&binding, 1});
+  const uint32_t limit = device->caps().max_workgroups_per_dim;
+  const Dispatch no_pipeline = {PipelineId::kNone, bindings, {}};
+  EXPECT_EQ(error_of(device->submit({&no_pipeline, 1}, {}), Code::kInvalidArgument),
+            "the pipeline of a dispatch is not on this device");
+  const Dispatch no_bindings = {pipeline, BindGroupId::kNone, {}};
+  EXPECT_EQ(error_of(device->submit({&no_bindings, 1}, {}), Code::kInvalidArgument),
+            "the bind group for shader 'test/one' is not on this device");
+  const Dispatch too_wide = {pipeline, bindings, {1, limit + 1, 1}};
+  EXPECT_EQ(error_of(device->submit({&too_wide, 1}, {}), Code::kInvalidArgument),
+            "shader 'test/one': grid 1x" + std::to_string(limit + 1) + "x1 exceeds " +
+                std::to_string(limit) + " in a dimension");
+}
+
+// A bind group of another layout is only seen by the library, when the commands are finished.
+TEST(Failure, MismatchedBindingsAreReportedBySubmit) {
+  const auto device = open_or_die();
+  constexpr BindingKind kTwo[] = {BindingKind::kStorageRead, BindingKind::kStorageReadWrite};
+  const PipelineId one = pipeline_or_die(*device, kOne);
+  const PipelineId two = pipeline_or_die(*device, {.label = "test/two",
+                                                   .code = R"(
+@group(0) @binding(0) var<storage, read> x: array<u32>;
+@group(0) @binding(1) var<storage, read_write> y: array<u32>;
+@compute @workgroup_size(1) fn main() { y[0] = x[0]; }
+)",
+                                                   .constants = {},
+                                                   .bindings = kTwo});
+  const BufferId y = buffer_or_die(*device, {.size = 16, .label = "y"});
+  const Binding binding = {.buffer = y};
+  const BindGroupId bindings = bindings_or_die(*device, one, {&binding, 1});
+  const Dispatch wrong = {two, bindings, {}};
+  EXPECT_FALSE(error_of(device->submit({&wrong, 1}, {}), Code::kDevice).empty());
+  const Dispatch right = {one, bindings, {}};
+  EXPECT_TRUE(device->submit({&right, 1}, {}).ok());
+  EXPECT_EQ(values_from<uint32_t>(*device, y, 1), std::vector<uint32_t>{1});
+}
+
+TEST(Failure, ReadsThatCannotBe) {
+  const auto device = open_or_die();
+  const BufferId y = buffer_or_die(*device, {.size = 16, .label = "y"});
+  const BufferId back =
+      buffer_or_die(*device, {.size = 16, .kind = BufferKind::kReadback, .label = "back"});
+  EXPECT_EQ(error_of(device->read(y, 0, 4), Code::kInvalidArgument),
+            "buffer 'y' is not of kind readback, so it cannot be read");
+  EXPECT_EQ(error_of(device->read(back, 8, 12), Code::kInvalidArgument),
+            "read of 12 bytes at 8 does not fit buffer 'back' of 16");
+  EXPECT_EQ(error_of(device->wait(Ticket::kNone), Code::kInvalidArgument),
+            "the read waited for is not on this device");
+
+  const Result<Ticket> ticket = device->read(back, 0, 16);
+  ASSERT_TRUE(ticket.ok());
+  EXPECT_EQ(error_of(device->read(back, 0, 4), Code::kInvalidArgument),
+            "buffer 'back' is being read already");
+  const Copy copy = {.src = y, .dst = back, .size = 4};
+  EXPECT_EQ(error_of(device->submit({}, {&copy, 1}), Code::kInvalidArgument),
+            "copy to buffer 'back' while it is read");
+  EXPECT_EQ(error_of(device->write(back, 0, bytes_of(uint32_t{1})), Code::kInvalidArgument),
+            "write to buffer 'back' while it is read");
+  device->release(*ticket);  // before it is done
+  EXPECT_TRUE(device->submit({}, {&copy, 1}).ok());
+
+  const Result<Ticket> orphan = device->read(back, 0, 16);
+  ASSERT_TRUE(orphan.ok());
+  device->destroy(back);
+  EXPECT_EQ(error_of(device->wait(*orphan), Code::kDevice),
+            "read of buffer '': its buffer was destroyed");
+  EXPECT_TRUE(device->mapped(*orphan).empty());
+  device->release(*orphan);
+  EXPECT_TRUE(device->take_error().ok());
+}
+
+TEST(Failure, ClosingWithAReadUnderWay) {
+  const auto device = open_or_die();
+  const BufferId back =
+      buffer_or_die(*device, {.size = 16, .kind = BufferKind::kReadback, .label = "back"});
+  EXPECT_TRUE(device->read(back, 0, 16).ok());
+}
+
+TEST(Failure, ALostDeviceOnlyReturnsErrors) {
+  const auto device = open_or_die();
+  const PipelineId pipeline = pipeline_or_die(*device, kOne);
+  const BufferId y = buffer_or_die(*device, {.size = 16, .label = "y"});
+  const BufferId back =
+      buffer_or_die(*device, {.size = 16, .kind = BufferKind::kReadback, .label = "back"});
+  const Binding binding = {.buffer = y};
+  const BindGroupId bindings = bindings_or_die(*device, pipeline, {&binding, 1});
+  const Dispatch dispatch = {pipeline, bindings, {}};
+  const Copy copy = {.src = y, .dst = back, .size = 16};
+  ASSERT_TRUE(device->submit({&dispatch, 1}, {&copy, 1}).ok());
+  const Result<Ticket> ticket = device->read(back, 0, 16);
+  ASSERT_TRUE(ticket.ok());
+
+  lose(*device);
+  const std::string_view lost = "the GPU device is lost: ";
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(error_of(device->write(y, 0, bytes_of(uint32_t{1})), Code::kDevice).find(lost), 0u);
+    EXPECT_EQ(error_of(device->submit({&dispatch, 1}, {&copy, 1}), Code::kDevice).find(lost), 0u);
+    EXPECT_EQ(error_of(device->wait(*ticket), Code::kDevice).find(lost), 0u);
+    EXPECT_TRUE(device->done(*ticket));
+    EXPECT_TRUE(device->mapped(*ticket).empty());
+    EXPECT_EQ(error_of(device->create_buffer({.size = 4, .label = "b"}), Code::kDevice).find(lost),
+              0u);
+    EXPECT_EQ(error_of(device->create_pipeline(kOne), Code::kDevice).find(lost), 0u);
+    EXPECT_EQ(error_of(device->finish_pipelines(), Code::kDevice).find(lost), 0u);
+    EXPECT_EQ(
+        error_of(device->create_bindings(pipeline, {&binding, 1}, "b"), Code::kDevice).find(lost),
+        0u);
+    EXPECT_EQ(error_of(device->read(back, 0, 4), Code::kDevice).find(lost), 0u);
+    EXPECT_EQ(error_of(device->take_error(), Code::kDevice).find(lost), 0u);
+  }
+  device->release(*ticket);
+  device->destroy(bindings);
+  device->destroy(y);
+  device->destroy(back);
+
+  const auto next = open_or_die();
+  const BufferId z = buffer_with(*next, bytes_of(uint32_t{5}));
+  EXPECT_EQ(values_from<uint32_t>(*next, z, 1), std::vector<uint32_t>{5});
+}
+
+// Whatever call comes first after the loss reports it; none crashes.
+TEST(Failure, AnyCallMayBeTheFirstAfterALoss) {
+  for (int first = 0; first < 6; ++first) {
+    const auto device = open_or_die();
+    const PipelineId pipeline = pipeline_or_die(*device, kOne);
+    const BufferId y = buffer_or_die(*device, {.size = 16, .label = "y"});
+    const BufferId back =
+        buffer_or_die(*device, {.size = 16, .kind = BufferKind::kReadback, .label = "back"});
+    const Binding binding = {.buffer = y};
+    const BindGroupId bindings = bindings_or_die(*device, pipeline, {&binding, 1});
+    const Dispatch dispatch = {pipeline, bindings, {}};
+    const Copy copy = {.src = y, .dst = back, .size = 16};
+    lose(*device);
+    switch (first) {
+      case 0: error_of(device->submit({&dispatch, 1}, {&copy, 1}), Code::kDevice); break;
+      case 1: error_of(device->submit({}, {}), Code::kDevice); break;
+      case 2: error_of(device->create_buffer({.size = 4, .label = "b"}), Code::kDevice); break;
+      case 3: {
+        const ShaderDesc other = {.label = "test/other",
+                                  .code = "@compute @workgroup_size(1) fn main() {}"};
+        Status status = ok_status();
+        if (const Result<PipelineId> id = device->create_pipeline(other); id.ok()) {
+          status = device->finish_pipelines();
+          EXPECT_EQ(status.code(), Code::kDevice);
+        }
+        break;
+      }
+      case 4: error_of(device->create_bindings(pipeline, {&binding, 1}, "b"), Code::kDevice); break;
+      case 5: {
+        const Result<Ticket> ticket = device->read(back, 0, 16);
+        if (ticket.ok()) error_of(device->wait(*ticket), Code::kDevice);
+        break;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace pteryx::gpu

@@ -1,0 +1,118 @@
+// The functions of webgpu.h that Pteryx calls, as a table: a library is opened at run time and two
+// may be open at once.
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#define WGPU_SKIP_DECLARATIONS
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <webgpu/webgpu.h>
+#include <webgpu/wgpu.h>
+
+namespace pteryx::gpu::native {
+
+// A list, so that the table and its loading cannot disagree.
+#define PTERYX_WEBGPU_FUNCTIONS(X)        \
+  X(CreateInstance)                       \
+  X(InstanceRelease)                      \
+  X(InstanceProcessEvents)                \
+  X(InstanceRequestAdapter)               \
+  X(InstanceWaitAny)                      \
+  X(InstanceHasWGSLLanguageFeature)       \
+  X(AdapterGetInfo)                       \
+  X(AdapterGetLimits)                     \
+  X(AdapterHasFeature)                    \
+  X(AdapterInfoFreeMembers)               \
+  X(AdapterRelease)                       \
+  X(AdapterRequestDevice)                 \
+  X(DeviceCreateBindGroup)                \
+  X(DeviceCreateBindGroupLayout)          \
+  X(DeviceCreateBuffer)                   \
+  X(DeviceCreateCommandEncoder)           \
+  X(DeviceCreateComputePipeline)          \
+  X(DeviceCreateComputePipelineAsync)     \
+  X(DeviceCreatePipelineLayout)           \
+  X(DeviceCreateShaderModule)             \
+  X(DeviceDestroy)                        \
+  X(DeviceGetQueue)                       \
+  X(DevicePopErrorScope)                  \
+  X(DevicePushErrorScope)                 \
+  X(DeviceRelease)                        \
+  X(QueueRelease)                         \
+  X(QueueSubmit)                          \
+  X(QueueWriteBuffer)                     \
+  X(BufferGetConstMappedRange)            \
+  X(BufferMapAsync)                       \
+  X(BufferRelease)                        \
+  X(BufferUnmap)                          \
+  X(ShaderModuleRelease)                  \
+  X(BindGroupLayoutRelease)               \
+  X(PipelineLayoutRelease)                \
+  X(ComputePipelineRelease)               \
+  X(BindGroupRelease)                     \
+  X(CommandEncoderBeginComputePass)       \
+  X(CommandEncoderCopyBufferToBuffer)     \
+  X(CommandEncoderFinish)                 \
+  X(CommandEncoderRelease)                \
+  X(ComputePassEncoderDispatchWorkgroups) \
+  X(ComputePassEncoderEnd)                \
+  X(ComputePassEncoderRelease)            \
+  X(ComputePassEncoderSetBindGroup)       \
+  X(ComputePassEncoderSetPipeline)        \
+  X(CommandBufferRelease)
+
+// Dawn's own structures and numbers, which the common header does not have.
+inline constexpr auto kDawnTogglesType = static_cast<WGPUSType>(0x0005000A);
+inline constexpr auto kDawnFakeBufferOutOfMemoryType = static_cast<WGPUSType>(0x00050040);
+inline constexpr auto kDawnSubgroupMatrixConfigsType = static_cast<WGPUSType>(0x0005003B);
+inline constexpr auto kDawnSubgroupMatrix = static_cast<WGPUFeatureName>(0x00050034);
+
+struct DawnToggles {
+  WGPUChainedStruct chain = {nullptr, kDawnTogglesType};
+  size_t enabled_count = 0;
+  const char* const* enabled = nullptr;
+  size_t disabled_count = 0;
+  const char* const* disabled = nullptr;
+};
+enum class DawnMatrixType : uint32_t { kF32 = 1, kF16 = 2 };
+struct DawnMatrixConfig {
+  DawnMatrixType component;
+  DawnMatrixType result;
+  uint32_t m, n, k;
+};
+struct DawnSubgroupMatrixConfigs {
+  WGPUChainedStruct chain = {nullptr, kDawnSubgroupMatrixConfigsType};
+  size_t count = 0;
+  const DawnMatrixConfig* configs = nullptr;
+};
+struct DawnFakeBufferOutOfMemory {
+  WGPUChainedStruct chain = {nullptr, kDawnFakeBufferOutOfMemoryType};
+  WGPUBool at_wire_map = false;
+  WGPUBool at_native_map = false;
+  WGPUBool at_device = true;
+};
+
+struct Functions {
+#define PTERYX_WEBGPU_MEMBER(name) WGPUProc##name name = nullptr;
+  PTERYX_WEBGPU_FUNCTIONS(PTERYX_WEBGPU_MEMBER)
+#undef PTERYX_WEBGPU_MEMBER
+
+  // wgpu-native only.
+  decltype(&::wgpuDevicePoll) DevicePoll = nullptr;
+  decltype(&::wgpuInstanceEnumerateAdapters) InstanceEnumerateAdapters = nullptr;
+  decltype(&::wgpuDeviceCreateShaderModuleTrusted) DeviceCreateShaderModuleTrusted = nullptr;
+  decltype(&::wgpuGetVersion) GetVersion = nullptr;
+  // Dawn only.
+  void (*AdapterPropertiesSubgroupMatrixConfigsFreeMembers)(DawnSubgroupMatrixConfigs) = nullptr;
+};
+
+inline WGPUStringView view(std::string_view s) { return {s.data(), s.size()}; }
+inline std::string_view text(WGPUStringView s) {
+  if (s.data == nullptr) return {};
+  return s.length == WGPU_STRLEN ? std::string_view(s.data) : std::string_view(s.data, s.length);
+}
+
+}  // namespace pteryx::gpu::native

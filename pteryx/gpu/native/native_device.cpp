@@ -1,0 +1,69 @@
+// The beginning and the end of a device.
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/gpu/native/native_device.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace pteryx::gpu::native {
+
+NativeDevice::NativeDevice(std::shared_ptr<const Instance> instance, Caps caps, Checks checks)
+    : instance_(std::move(instance)),
+      caps_(std::move(caps)),
+      checks_(checks),
+      errors_(instance_->provider()) {}
+
+Result<std::shared_ptr<NativeDevice>> NativeDevice::open(std::shared_ptr<const Instance> instance,
+                                                         WGPUAdapter adapter, Caps caps,
+                                                         Checks checks) {
+  const Provider& provider = instance->provider();
+  std::shared_ptr<NativeDevice> device(
+      new NativeDevice(std::move(instance), std::move(caps), checks));
+
+  std::vector<WGPUFeatureName> features;
+  if (device->caps_.f16) features.push_back(WGPUFeatureName_ShaderF16);
+  if (device->caps_.subgroups) features.push_back(provider.subgroups_feature());
+  if (device->caps_.subgroup_matrix) features.push_back(kDawnSubgroupMatrix);
+  if (device->caps_.timestamps) features.push_back(WGPUFeatureName_TimestampQuery);
+  WGPULimits limits = WGPU_LIMITS_INIT;
+  provider.fn().AdapterGetLimits(adapter, &limits);
+
+  WGPUDeviceDescriptor desc = WGPU_DEVICE_DESCRIPTOR_INIT;
+  desc.label = view("pteryx");
+  desc.requiredFeatureCount = features.size();
+  desc.requiredFeatures = features.data();
+  desc.requiredLimits = &limits;
+  device->errors_.attach(desc);
+  PTERYX_ASSIGN(device->device_,
+                provider.request_device(device->instance_->handle(), adapter, desc, checks));
+  device->queue_ = own(provider.fn(), provider.fn().DeviceGetQueue(device->device_.get()));
+  return device;
+}
+
+NativeDevice::~NativeDevice() {
+  if (device_ == nullptr) return;
+  // What the library still owes an answer to points into the slots.
+  const Lock lock(gate_);
+  buffers_.for_each([&](BufferSlot& buffer) {
+    if (buffer.reading != Ticket::kNone) cancel(buffer.reading, "the device is closed");
+  });
+  step_compiling(UINT64_MAX);
+}
+
+void NativeDevice::poll(WGPUFuture future, uint64_t timeout_ns) {
+  provider().poll(instance_->handle(), device_.get(), future, timeout_ns);
+}
+
+void NativeDevice::complete_caps(Caps caps) {
+  const Lock lock(gate_);
+  caps_ = std::move(caps);
+  counters_ = {};
+}
+
+void NativeDevice::drop_device() {
+  const Lock lock(gate_);
+  fn().DeviceDestroy(device_.get());
+}
+
+}  // namespace pteryx::gpu::native

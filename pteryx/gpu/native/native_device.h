@@ -1,0 +1,148 @@
+// The Device over webgpu.h. One lock per device, held around every call into the library and never
+// while waiting for the GPU, so callbacks of the library (other than errors, see ErrorLog) run
+// under it too.
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "pteryx/gpu/device.h"
+#include "pteryx/gpu/native/errors.h"
+#include "pteryx/gpu/native/gate.h"
+#include "pteryx/gpu/native/instance.h"
+#include "pteryx/gpu/native/slots.h"
+
+namespace pteryx::gpu::native {
+
+class NativeDevice final : public Device {
+ public:
+  // caps are the adapter's, already masked: a masked feature is not asked for. Errors: kDevice.
+  static Result<std::shared_ptr<NativeDevice>> open(std::shared_ptr<const Instance> instance,
+                                                    WGPUAdapter adapter, Caps caps, Checks checks);
+  ~NativeDevice() override;
+
+  const Caps& caps() const override { return caps_; }
+  Result<BufferId> create_buffer(const BufferDesc& desc) override;
+  void destroy(BufferId buffer) override;
+  Status write(BufferId buffer, uint64_t offset, Bytes bytes) override;
+  Result<PipelineId> create_pipeline(const ShaderDesc& desc) override;
+  Status finish_pipelines() override;
+  Result<BindGroupId> create_bindings(PipelineId pipeline, std::span<const Binding> bindings,
+                                      std::string_view label) override;
+  void destroy(BindGroupId bindings) override;
+  Status submit(std::span<const Dispatch> dispatches, std::span<const Copy> copies) override;
+  Result<Ticket> read(BufferId buffer, uint64_t offset, uint64_t size) override;
+  bool done(Ticket ticket) override;
+  Status wait(Ticket ticket) override;
+  Bytes mapped(Ticket ticket) override;
+  void release(Ticket ticket) override;
+  Status take_error() override;
+  Counters counters() const override;
+
+  const Provider& provider() const { return instance_->provider(); }
+  // Ends the probing of a fresh device.
+  void complete_caps(Caps caps);
+
+  // For tests: makes the library drop the device, as a driver reset would.
+  void drop_device();
+  // For tests, Dawn only: the next buffer meets an out-of-memory error.
+  void refuse_next_buffer() { refuse_buffer_ = true; }
+
+ private:
+  struct BufferSlot {
+    BufferHandle handle;
+    uint64_t size = 0;
+    BufferKind kind = BufferKind::kStorage;
+    std::string label;
+    Ticket reading = Ticket::kNone;  // WebGPU maps a buffer once at a time
+  };
+  // 128 bits of hash stand for the text: no two shaders of a process share them.
+  struct PipelineKey {
+    uint64_t a = 0;
+    uint64_t b = 0;
+    friend bool operator==(const PipelineKey&, const PipelineKey&) = default;
+  };
+  struct PipelineKeyHash {
+    size_t operator()(const PipelineKey& k) const { return k.a; }
+  };
+  enum class PipelineState : uint8_t { kCompiling, kReady, kFailed };
+  struct PipelineSlot {
+    PipelineHandle handle;
+    PipelineState state = PipelineState::kCompiling;
+    WGPUBindGroupLayout layout = nullptr;  // of layouts_
+    std::vector<BindingKind> bindings;
+    std::string label;
+    std::string error;
+    PipelineKey key;
+    WGPUFuture future = {};
+    const Functions* fn = nullptr;
+  };
+  struct BindGroupSlot {
+    BindGroupHandle handle;
+  };
+  enum class ReadState : uint8_t { kPending, kMapped, kFailed };
+  struct ReadSlot {
+    ReadState state = ReadState::kPending;
+    BufferId buffer = BufferId::kNone;
+    uint64_t offset = 0;
+    uint64_t size = 0;
+    WGPUFuture future = {};
+    std::string error;
+  };
+  struct Layout {
+    LayoutHandle bind_group;
+    PipelineLayoutHandle pipeline;
+  };
+
+  NativeDevice(std::shared_ptr<const Instance> instance, Caps caps, Checks checks);
+  const Functions& fn() const { return provider().fn(); }
+  ErrorScope scope() const { return {provider(), instance_->handle(), device_.get()}; }
+  void poll(WGPUFuture future, uint64_t timeout_ns);
+
+  // All below with the gate locked.
+  BufferHandle allocate(const WGPUBufferDescriptor& desc, std::optional<ErrorScope::Caught>& error);
+  Status check(const Dispatch& dispatch);
+  Status check(const Copy& copy);
+  Status encode(std::span<const Dispatch> dispatches, std::span<const Copy> copies);
+  void flush_writes();
+  bool step(ReadSlot& read, uint64_t timeout_ns);
+  Status failure(const ReadSlot& read);
+  void cancel(Ticket ticket, std::string_view why);
+  Result<const Layout*> layout_for(std::span<const BindingKind> kinds);
+  Status check_features(const ShaderDesc& desc) const;
+  void compile(const ShaderDesc& desc, const Layout& layout, PipelineSlot& slot);
+  void forget_failed();
+  bool step_compiling(uint64_t timeout_ns);
+  Status check(const PipelineSlot& pipeline, size_t index, const Binding& binding,
+               std::string_view label, WGPUBindGroupEntry& entry);
+  static PipelineKey key_of(const ShaderDesc& desc);
+
+  // In this order: what stands lower is released first, the log after everything that may still
+  // report.
+  const std::shared_ptr<const Instance> instance_;
+  Caps caps_;
+  const Checks checks_;
+  ErrorLog errors_;
+  mutable Gate gate_;
+  DeviceHandle device_;
+  QueueHandle queue_;
+  std::map<std::vector<BindingKind>, Layout> layouts_;
+  Slots<PipelineId, PipelineSlot> pipelines_;
+  std::unordered_map<PipelineKey, PipelineId, PipelineKeyHash> pipeline_cache_;
+  std::vector<PipelineId> compiling_;
+  std::vector<PipelineId> failed_;  // not yet reported by finish_pipelines
+  Slots<BufferId, BufferSlot> buffers_;
+  Slots<BindGroupId, BindGroupSlot> bind_groups_;
+  Slots<Ticket, ReadSlot> reads_;
+  uint64_t unflushed_bytes_ = 0;
+  bool refuse_buffer_ = false;
+  Counters counters_;
+};
+
+}  // namespace pteryx::gpu::native

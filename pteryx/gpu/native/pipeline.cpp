@@ -1,0 +1,303 @@
+// Shaders to pipelines, once each; bind group layouts and bind groups.
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "pteryx/base/checked.h"
+#include "pteryx/gpu/native/native_device.h"
+
+namespace pteryx::gpu::native {
+namespace {
+
+uint64_t fold(uint64_t x, uint64_t y) {
+  const auto product = static_cast<unsigned __int128>(x) * y;
+  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+}
+
+// Two lanes of multiply-and-fold over 8 bytes at a time; each item is preceded by its length.
+class Hasher {
+ public:
+  void add(uint64_t word) {
+    a_ = fold(a_ ^ word, 0x9E3779B97F4A7C15);
+    b_ = fold(b_ + word + 0xD6E8FEB86659FD93, 0xC2B2AE3D27D4EB4F | b_ << 1);
+  }
+  void add(std::string_view s) {
+    add(uint64_t{s.size()});
+    for (; s.size() >= 8; s.remove_prefix(8)) add(word(s, 8));
+    if (!s.empty()) add(word(s, s.size()));
+  }
+  uint64_t a() const { return a_; }
+  uint64_t b() const { return b_; }
+
+ private:
+  static uint64_t word(std::string_view s, size_t n) {
+    uint64_t w = 0;
+    std::memcpy(&w, s.data(), n);
+    return w;
+  }
+  uint64_t a_ = 0x243F6A8885A308D3;
+  uint64_t b_ = 0x13198A2E03707344;
+};
+
+WGPUBufferBindingType binding_type(BindingKind kind) {
+  switch (kind) {
+    case BindingKind::kUniform: return WGPUBufferBindingType_Uniform;
+    case BindingKind::kStorageRead: return WGPUBufferBindingType_ReadOnlyStorage;
+    case BindingKind::kStorageReadWrite: return WGPUBufferBindingType_Storage;
+  }
+  return WGPUBufferBindingType_Undefined;
+}
+
+std::string shader_error(std::string_view label, std::string_view text) {
+  return fmt::format("shader '{}': {}", label, text);
+}
+
+}  // namespace
+
+NativeDevice::PipelineKey NativeDevice::key_of(const ShaderDesc& desc) {
+  Hasher h;
+  h.add((desc.uses_f16 ? 1u : 0u) | (desc.uses_subgroups ? 2u : 0u) |
+        (desc.uses_subgroup_matrix ? 4u : 0u));
+  h.add(desc.code);
+  h.add(uint64_t{desc.constants.size()});
+  for (const Constant& c : desc.constants) {
+    h.add(c.name);
+    h.add(std::string_view(reinterpret_cast<const char*>(&c.value), sizeof(c.value)));
+  }
+  h.add(uint64_t{desc.bindings.size()});
+  for (const BindingKind kind : desc.bindings) h.add(static_cast<uint64_t>(kind));
+  return {h.a(), h.b()};
+}
+
+Status NativeDevice::check_features(const ShaderDesc& desc) const {
+  const char* missing = nullptr;
+  if (desc.uses_f16 && !caps_.f16) missing = "f16";
+  if (desc.uses_subgroups && !caps_.subgroups) missing = "subgroups";
+  if (desc.uses_subgroup_matrix && !caps_.subgroup_matrix) missing = "subgroup_matrix";
+  if (missing == nullptr) return ok_status();
+  return unsupported(
+      shader_error(desc.label, fmt::format("uses {}, which the device does not offer", missing)));
+}
+
+Result<PipelineId> NativeDevice::create_pipeline(const ShaderDesc& desc) {
+  const Lock lock(gate_);
+  PTERYX_TRY(errors_.take());
+  PTERYX_TRY(check_features(desc));
+  const PipelineKey key = key_of(desc);
+  if (const auto it = pipeline_cache_.find(key); it != pipeline_cache_.end()) {
+    ++counters_.pipeline_cache_hits;
+    return it->second;
+  }
+  auto layout = layout_for(desc.bindings);
+  if (!layout.ok()) return std::move(layout).status().during(shader_error(desc.label, "layout"));
+
+  const PipelineId id = pipelines_.insert({.layout = (*layout)->bind_group.get(),
+                                           .bindings = {desc.bindings.begin(), desc.bindings.end()},
+                                           .label = std::string(desc.label),
+                                           .key = key,
+                                           .fn = &fn()});
+  if (id == PipelineId::kNone) return memory_error("the device has no ids left for pipelines");
+  ++counters_.pipelines_created;
+  pipeline_cache_.emplace(key, id);
+  compiling_.push_back(id);
+  compile(desc, **layout, *pipelines_.find(id));
+  return id;
+}
+
+Result<const NativeDevice::Layout*> NativeDevice::layout_for(std::span<const BindingKind> kinds) {
+  std::vector<BindingKind> key(kinds.begin(), kinds.end());
+  if (const auto it = layouts_.find(key); it != layouts_.end()) return &it->second;
+
+  std::vector<WGPUBindGroupLayoutEntry> entries(kinds.size(), WGPU_BIND_GROUP_LAYOUT_ENTRY_INIT);
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    entries[i].binding = static_cast<uint32_t>(i);
+    entries[i].visibility = WGPUShaderStage_Compute;
+    entries[i].buffer.type = binding_type(kinds[i]);
+  }
+  WGPUBindGroupLayoutDescriptor group = WGPU_BIND_GROUP_LAYOUT_DESCRIPTOR_INIT;
+  group.entryCount = entries.size();
+  group.entries = entries.data();
+  ErrorScope errors = scope();
+  Layout layout;
+  layout.bind_group = own(fn(), fn().DeviceCreateBindGroupLayout(device_.get(), &group));
+  WGPUBindGroupLayout const groups[] = {layout.bind_group.get()};
+  WGPUPipelineLayoutDescriptor pipeline = WGPU_PIPELINE_LAYOUT_DESCRIPTOR_INIT;
+  pipeline.bindGroupLayoutCount = 1;
+  pipeline.bindGroupLayouts = groups;
+  layout.pipeline = own(fn(), fn().DeviceCreatePipelineLayout(device_.get(), &pipeline));
+  const auto caught = errors.close();
+  PTERYX_TRY(errors_.take());
+  if (caught) return device_error(caught->text);
+  return &layouts_.emplace(std::move(key), std::move(layout)).first->second;
+}
+
+void NativeDevice::compile(const ShaderDesc& desc, const Layout& layout, PipelineSlot& slot) {
+  const auto fail = [&](std::string_view text) {
+    slot.state = PipelineState::kFailed;
+    slot.error = shader_error(slot.label, text);
+  };
+  const std::string code = provider().directives(desc).append(desc.code);
+  WGPUShaderSourceWGSL source = WGPU_SHADER_SOURCE_WGSL_INIT;
+  source.code = view(code);
+  WGPUShaderModuleDescriptor module_desc = WGPU_SHADER_MODULE_DESCRIPTOR_INIT;
+  module_desc.nextInChain = &source.chain;
+  module_desc.label = view(desc.label);
+  ErrorScope module_errors = scope();
+  const ModuleHandle module = provider().create_module(device_.get(), module_desc, checks_);
+  // Without validation Dawn crashes on a pipeline of a module that has an error.
+  if (const auto caught = module_errors.close()) return fail(caught->text);
+
+  std::vector<WGPUConstantEntry> constants;
+  for (const Constant& c : desc.constants) {
+    WGPUConstantEntry entry = WGPU_CONSTANT_ENTRY_INIT;
+    entry.key = view(c.name);
+    entry.value = c.value;
+    constants.push_back(entry);
+  }
+  WGPUComputePipelineDescriptor wanted = WGPU_COMPUTE_PIPELINE_DESCRIPTOR_INIT;
+  wanted.label = view(desc.label);
+  wanted.layout = layout.pipeline.get();
+  wanted.compute.module = module.get();
+  wanted.compute.entryPoint = view("main");
+  wanted.compute.constantCount = constants.size();
+  wanted.compute.constants = constants.data();
+
+  if (!provider().compiles_in_background()) {
+    ErrorScope errors = scope();
+    slot.handle = own(fn(), fn().DeviceCreateComputePipeline(device_.get(), &wanted));
+    if (const auto caught = errors.close()) return fail(caught->text);
+    slot.state = PipelineState::kReady;
+    return;
+  }
+  WGPUCreateComputePipelineAsyncCallbackInfo info =
+      WGPU_CREATE_COMPUTE_PIPELINE_ASYNC_CALLBACK_INFO_INIT;
+  info.mode = provider().callback_mode();
+  info.callback = [](WGPUCreatePipelineAsyncStatus status, WGPUComputePipeline pipeline,
+                     WGPUStringView message, void* user, void*) {
+    auto& s = *static_cast<PipelineSlot*>(user);
+    s.handle = own(*s.fn, pipeline);
+    const bool ready = status == WGPUCreatePipelineAsyncStatus_Success;
+    s.state = ready ? PipelineState::kReady : PipelineState::kFailed;
+    if (!ready) s.error = shader_error(s.label, text(message));
+  };
+  info.userdata1 = &slot;
+  slot.future = fn().DeviceCreateComputePipelineAsync(device_.get(), &wanted, info);
+}
+
+bool NativeDevice::step_compiling(uint64_t timeout_ns) {
+  while (!compiling_.empty()) {
+    const PipelineId id = compiling_.back();
+    PipelineSlot& slot = *pipelines_.find(id);
+    if (slot.state == PipelineState::kCompiling) poll(slot.future, timeout_ns);
+    if (slot.state == PipelineState::kCompiling) return false;
+    if (slot.state == PipelineState::kFailed) failed_.push_back(id);
+    compiling_.pop_back();
+  }
+  return true;
+}
+
+Status NativeDevice::finish_pipelines() {
+  Status status;
+  wait_behind(gate_, provider().can_block(), [&](uint64_t timeout_ns) {
+    if (!step_compiling(timeout_ns)) return false;
+    status = errors_.take();
+    if (failed_.empty()) return true;
+    if (status.ok()) status = device_error(pipelines_.find(std::ranges::min(failed_))->error);
+    forget_failed();
+    return true;
+  });
+  return status;
+}
+
+// A failed pipeline keeps its id and its error, but the same shader is compiled anew.
+void NativeDevice::forget_failed() {
+  for (const PipelineId id : failed_) pipeline_cache_.erase(pipelines_.find(id)->key);
+  failed_.clear();
+}
+
+Status NativeDevice::check(const PipelineSlot& pipeline, size_t index, const Binding& binding,
+                           std::string_view label, WGPUBindGroupEntry& entry) {
+  const auto problem = [&](std::string_view text) {
+    return invalid_argument(fmt::format("bindings '{}' of shader '{}': binding {}: {}", label,
+                                        pipeline.label, index, text));
+  };
+  const BufferSlot* const buffer = buffers_.find(binding.buffer);
+  if (buffer == nullptr) return problem("its buffer is not on this device");
+  const bool uniform = pipeline.bindings[index] == BindingKind::kUniform;
+  if (buffer->kind != (uniform ? BufferKind::kUniform : BufferKind::kStorage)) {
+    return problem(fmt::format("expects a {} buffer, '{}' is none", uniform ? "uniform" : "storage",
+                               buffer->label));
+  }
+  const uint64_t rest = buffer->size - std::min(binding.offset, buffer->size);
+  const uint64_t size = binding.size == 0 ? rest : align_up(binding.size, 4);
+  if (size == 0 || size > rest) {
+    return problem(fmt::format("{} bytes at {} do not fit buffer '{}' of {}", size, binding.offset,
+                               buffer->label, buffer->size));
+  }
+  const uint64_t alignment = uniform ? caps_.uniform_alignment : caps_.storage_alignment;
+  if (binding.offset % alignment != 0) {
+    return problem(fmt::format("offset {} is not a multiple of {}", binding.offset, alignment));
+  }
+  if (!uniform && size > caps_.max_binding_bytes) {
+    return problem(fmt::format("{} bytes of buffer '{}' exceed the device's {}", size,
+                               buffer->label, caps_.max_binding_bytes));
+  }
+  entry.binding = static_cast<uint32_t>(index);
+  entry.buffer = buffer->handle.get();
+  entry.offset = binding.offset;
+  entry.size = size;
+  return ok_status();
+}
+
+Result<BindGroupId> NativeDevice::create_bindings(PipelineId pipeline,
+                                                  std::span<const Binding> bindings,
+                                                  std::string_view label) {
+  const Lock lock(gate_);
+  PTERYX_TRY(errors_.take());
+  const PipelineSlot* const slot = pipelines_.find(pipeline);
+  if (slot == nullptr) {
+    return invalid_argument(
+        fmt::format("bindings '{}': the pipeline is not on this device", label));
+  }
+  if (slot->state == PipelineState::kFailed) return device_error(slot->error);
+  if (bindings.size() != slot->bindings.size()) {
+    return invalid_argument(fmt::format("bindings '{}' of shader '{}': expected {}, got {}", label,
+                                        slot->label, slot->bindings.size(), bindings.size()));
+  }
+  std::vector<WGPUBindGroupEntry> entries(bindings.size(), WGPU_BIND_GROUP_ENTRY_INIT);
+  for (size_t i = 0; i < bindings.size(); ++i) {
+    PTERYX_TRY(check(*slot, i, bindings[i], label, entries[i]));
+  }
+  WGPUBindGroupDescriptor desc = WGPU_BIND_GROUP_DESCRIPTOR_INIT;
+  desc.label = view(label);
+  desc.layout = slot->layout;
+  desc.entryCount = entries.size();
+  desc.entries = entries.data();
+  ErrorScope errors = scope();
+  BindGroupHandle handle = own(fn(), fn().DeviceCreateBindGroup(device_.get(), &desc));
+  const auto caught = errors.close();
+  PTERYX_TRY(errors_.take());
+  if (caught) {
+    return device_error(
+        fmt::format("bindings '{}' of shader '{}': {}", label, slot->label, caught->text));
+  }
+  const BindGroupId id = bind_groups_.insert({std::move(handle)});
+  if (id == BindGroupId::kNone) return memory_error("the device has no ids left for bindings");
+  ++counters_.bind_groups_created;
+  ++counters_.bind_groups_alive;
+  return id;
+}
+
+void NativeDevice::destroy(BindGroupId bindings) {
+  const Lock lock(gate_);
+  const bool known = bind_groups_.find(bindings) != nullptr;
+  PTERYX_DCHECK(known);
+  if (!known) return;
+  --counters_.bind_groups_alive;
+  bind_groups_.erase(bindings);
+}
+
+}  // namespace pteryx::gpu::native

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/gpu/native/probe.h"
+
+#include <utility>
+
+#include "pteryx/base/bytes.h"
+
+namespace pteryx::gpu::native {
+namespace {
+
+constexpr BindingKind kOneOutput[] = {BindingKind::kStorageReadWrite};
+
+constexpr std::string_view kSubgroupSize = R"(
+@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+@compute @workgroup_size(64)
+fn main(@builtin(subgroup_size) size: u32, @builtin(local_invocation_index) i: u32) {
+  if (i == 0u) { y[0] = size; }
+}
+)";
+constexpr std::string_view kDot4 = R"(
+@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+@compute @workgroup_size(1)
+fn main() { y[0] = u32(dot4I8Packed(y[0], y[1])); }
+)";
+
+// The first word that a shader with one output writes.
+Result<uint32_t> run_for_word(Device& device, const ShaderDesc& shader) {
+  PTERYX_ASSIGN(const PipelineId pipeline, device.create_pipeline(shader));
+  PTERYX_TRY(device.finish_pipelines());
+  PTERYX_ASSIGN(const BufferId y, device.create_buffer({.size = 4, .label = "probe"}));
+  PTERYX_ASSIGN(
+      const BufferId back,
+      device.create_buffer({.size = 4, .kind = BufferKind::kReadback, .label = "probe result"}));
+  const Binding binding = {.buffer = y};
+  PTERYX_ASSIGN(const BindGroupId bindings,
+                device.create_bindings(pipeline, {&binding, 1}, "probe"));
+  const Dispatch dispatch = {.pipeline = pipeline, .bindings = bindings};
+  const Copy copy = {.src = y, .dst = back, .size = 4};
+  PTERYX_TRY(device.submit({&dispatch, 1}, {&copy, 1}));
+  PTERYX_ASSIGN(const Ticket ticket, device.read(back, 0, 4));
+  PTERYX_TRY(device.wait(ticket));
+  const uint32_t word = read_at<uint32_t>(device.mapped(ticket), 0).value_or(0);
+  device.release(ticket);
+  device.destroy(bindings);
+  device.destroy(y);
+  device.destroy(back);
+  return word;
+}
+
+bool compiles(Device& device, const ShaderDesc& shader) {
+  return device.create_pipeline(shader).ok() && device.finish_pipelines().ok();
+}
+
+}  // namespace
+
+Status probe(NativeDevice& device, std::string_view disable) {
+  Caps caps = device.caps();
+  if (caps.subgroups && caps.subgroup_max == 0) {
+    PTERYX_ASSIGN(const uint32_t size, run_for_word(device, {.label = "probe/subgroup_size",
+                                                             .code = kSubgroupSize,
+                                                             .bindings = kOneOutput,
+                                                             .uses_subgroups = true}));
+    caps.subgroup_min = caps.subgroup_max = size;
+    caps.subgroups = size > 0;
+  }
+  if (!device.provider().tells_language_features()) {
+    caps.dot4 = compiles(device, {.label = "probe/dot4", .code = kDot4, .bindings = kOneOutput});
+    PTERYX_TRY(mask_caps(caps, disable));
+  }
+  device.complete_caps(std::move(caps));
+  return device.take_error();
+}
+
+}  // namespace pteryx::gpu::native

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/gpu/testing/compute.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "pteryx/base/checked.h"
+
+namespace pteryx::gpu {
+namespace {
+
+void or_die(const Status& status, std::string_view what) {
+  if (status.ok()) return;
+  ADD_FAILURE() << what << ": " << status.message();
+  std::fprintf(stderr, "%.*s: %.*s\n", static_cast<int>(what.size()), what.data(),
+               static_cast<int>(status.message().size()), status.message().data());
+  std::abort();
+}
+
+template <typename T>
+T or_die(Result<T> result, std::string_view what) {
+  if (!result.ok()) or_die(result.status(), what);
+  return std::move(result).value();
+}
+
+}  // namespace
+
+std::shared_ptr<Device> open_or_die(const DeviceOptions& options) {
+  return or_die(open_device(options), "open_device");
+}
+
+BufferId buffer_or_die(Device& device, const BufferDesc& desc) {
+  return or_die(device.create_buffer(desc), "create_buffer");
+}
+
+PipelineId pipeline_or_die(Device& device, const ShaderDesc& desc) {
+  const PipelineId id = or_die(device.create_pipeline(desc), "create_pipeline");
+  or_die(device.finish_pipelines(), "finish_pipelines");
+  return id;
+}
+
+BindGroupId bindings_or_die(Device& device, PipelineId pipeline,
+                            std::span<const Binding> bindings) {
+  return or_die(device.create_bindings(pipeline, bindings, "test"), "create_bindings");
+}
+
+BufferId buffer_with(Device& device, Bytes bytes, std::string_view label) {
+  const BufferId id = buffer_or_die(device, {.size = bytes.size(), .label = label});
+  or_die(device.write(id, 0, bytes), "write");
+  return id;
+}
+
+std::vector<std::byte> bytes_from(Device& device, BufferId buffer, uint64_t offset, uint64_t size) {
+  const uint64_t padded = align_up(size, 4);
+  const BufferId back =
+      buffer_or_die(device, {.size = padded, .kind = BufferKind::kReadback, .label = "result"});
+  const Copy copy = {.src = buffer, .src_offset = offset, .dst = back, .size = padded};
+  or_die(device.submit({}, {&copy, 1}), "submit");
+  const Ticket ticket = or_die(device.read(back, 0, size), "read");
+  or_die(device.wait(ticket), "wait");
+  const Bytes bytes = device.mapped(ticket);
+  std::vector<std::byte> copied(bytes.begin(), bytes.end());
+  device.release(ticket);
+  device.destroy(back);
+  return copied;
+}
+
+}  // namespace pteryx::gpu
