@@ -1,0 +1,512 @@
+// Elementwise operators of two operands: arithmetic, comparison, logic; the second may be a scalar.
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/ops/shaders/binary.h"
+
+#include <cmath>
+#include <limits>
+
+#include "pteryx/ops/op.h"
+#include "pteryx/ops/strided.h"
+#include "pteryx/ops/table.h"
+
+namespace pteryx::ops {
+namespace {
+
+enum class Form : uint8_t { kTensor, kTensorAlpha, kTensorMode, kScalar, kScalarAlpha };
+
+struct Row {
+  std::string_view name;
+  std::array<std::string_view, 2> spellings;
+  Form form;
+  std::string_view f32;  // WGSL over `a` and `b`, both f32 (both i32 below)
+  std::string_view i32;
+  double (*host_f)(double, double);
+  int64_t (*host_i)(int64_t, int64_t);
+};
+
+int64_t floor_div(int64_t a, int64_t b) {
+  if (b == 0) return 0;
+  if (b == -1) return static_cast<int64_t>(0ULL - static_cast<uint64_t>(a));
+  const int64_t q = a / b;
+  return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
+}
+int64_t trunc_div(int64_t a, int64_t b) {
+  if (b == 0) return 0;
+  return b == -1 ? static_cast<int64_t>(0ULL - static_cast<uint64_t>(a)) : a / b;
+}
+int64_t floor_mod(int64_t a, int64_t b) {
+  if (b == 0 || b == -1) return 0;
+  const int64_t r = a % b;
+  return (r != 0 && (r < 0) != (b < 0)) ? r + b : r;
+}
+double floor_mod_f(double a, double b) {
+  const double r = std::fmod(a, b);
+  return (r != 0.0 && (r < 0.0) != (b < 0.0)) ? r + b : r;
+}
+int64_t int_pow(int64_t a, int64_t b) {
+  if (b < 0) return a == 1 ? 1 : (a == -1 ? (b % 2 == 0 ? 1 : -1) : 0);
+  uint64_t r = 1;
+  for (auto base = static_cast<uint64_t>(a); b > 0; b >>= 1, base *= base) {
+    if ((b & 1) != 0) r *= base;
+  }
+  return static_cast<int64_t>(r);
+}
+// Arithmetic that wraps, as the GPU's and PyTorch's does.
+int64_t wrap_add(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+int64_t wrap_sub(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
+int64_t wrap_mul(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+
+// One rule for doubles and integers alike.
+struct Eq {
+  template <typename T>
+  static T run(T a, T b) {
+    return a == b ? 1 : 0;
+  }
+};
+struct Ne {
+  template <typename T>
+  static T run(T a, T b) {
+    return a != b ? 1 : 0;
+  }
+};
+struct Lt {
+  template <typename T>
+  static T run(T a, T b) {
+    return a < b ? 1 : 0;
+  }
+};
+struct Le {
+  template <typename T>
+  static T run(T a, T b) {
+    return a <= b ? 1 : 0;
+  }
+};
+struct Gt {
+  template <typename T>
+  static T run(T a, T b) {
+    return a > b ? 1 : 0;
+  }
+};
+struct Ge {
+  template <typename T>
+  static T run(T a, T b) {
+    return a >= b ? 1 : 0;
+  }
+};
+struct And {
+  template <typename T>
+  static T run(T a, T b) {
+    return a != 0 && b != 0 ? 1 : 0;
+  }
+};
+struct Or {
+  template <typename T>
+  static T run(T a, T b) {
+    return a != 0 || b != 0 ? 1 : 0;
+  }
+};
+struct Xor {
+  template <typename T>
+  static T run(T a, T b) {
+    return (a != 0) != (b != 0) ? 1 : 0;
+  }
+};
+struct Min {
+  template <typename T>
+  static T run(T a, T b) {
+    return a != a || a < b ? a : b;
+  }
+};
+struct Max {
+  template <typename T>
+  static T run(T a, T b) {
+    return a != a || a > b ? a : b;
+  }
+};
+
+template <typename Op>
+constexpr Row both(std::string_view name, std::string_view spelling, Form form,
+                   std::string_view wgsl) {
+  return {
+      name, {spelling}, form, wgsl, wgsl, &Op::template run<double>, &Op::template run<int64_t>};
+}
+
+double add_f(double a, double b) { return a + b; }
+double sub_f(double a, double b) { return a - b; }
+double rsub_f(double a, double b) { return b - a; }
+double mul_f(double a, double b) { return a * b; }
+double div_f(double a, double b) { return a / b; }
+double floor_div_f(double a, double b) { return std::floor(a / b); }
+double trunc_div_f(double a, double b) { return std::trunc(a / b); }
+double pow_f(double a, double b) { return std::pow(a, b); }
+double atan2_f(double a, double b) { return std::atan2(a, b); }
+double fmod_f(double a, double b) { return std::fmod(a, b); }
+int64_t and_i(int64_t a, int64_t b) { return a & b; }
+int64_t or_i(int64_t a, int64_t b) { return a | b; }
+int64_t xor_i(int64_t a, int64_t b) { return a ^ b; }
+int64_t shl_i(int64_t a, int64_t b) {
+  return b < 0 || b > 63 ? 0 : static_cast<int64_t>(static_cast<uint64_t>(a) << b);
+}
+int64_t shr_i(int64_t a, int64_t b) { return b < 0 || b > 63 ? (a < 0 ? -1 : 0) : a >> b; }
+int64_t rsub_i(int64_t a, int64_t b) { return wrap_sub(b, a); }
+int64_t trunc_mod(int64_t a, int64_t b) { return b == 0 || b == -1 ? 0 : a % b; }
+
+constexpr std::string_view kFloorMod = "a - b * floor(a / b)";
+constexpr std::string_view kIntFloorMod =
+    "select(a % b, a % b + b, a % b != 0 && ((a % b) < 0) != (b < 0))";
+constexpr std::string_view kPow = "power(a, b)";
+
+// {name, `.out` spelling, form, f32, i32, host}. add and sub: alpha is folded into b before apply.
+constexpr Row kRows[] = {
+    {"aten.add.Tensor", {"aten::add.out"}, Form::kTensorAlpha, "a + b", "a + b", add_f, wrap_add},
+    {"aten.sub.Tensor", {"aten::sub.out"}, Form::kTensorAlpha, "a - b", "a - b", sub_f, wrap_sub},
+    {"aten.mul.Tensor", {"aten::mul.out"}, Form::kTensor, "a * b", "a * b", mul_f, wrap_mul},
+    {"aten.div.Tensor", {"aten::div.out"}, Form::kTensor, "a / b", "a / b", div_f, trunc_div},
+    {"aten.div.Tensor_mode", {"aten::div.out_mode"}, Form::kTensorMode, "", "", nullptr, nullptr},
+    {"aten.floor_divide.default",
+     {"aten::floor_divide.out"},
+     Form::kTensor,
+     "floor(a / b)",
+     "floor_div(a, b)",
+     floor_div_f,
+     floor_div},
+    {"aten.remainder.Tensor",
+     {"aten::remainder.Tensor_out"},
+     Form::kTensor,
+     kFloorMod,
+     kIntFloorMod,
+     floor_mod_f,
+     floor_mod},
+    {"aten.fmod.Tensor",
+     {"aten::fmod.Tensor_out"},
+     Form::kTensor,
+     "a - b * trunc(a / b)",
+     "a % b",
+     fmod_f,
+     trunc_mod},
+    {"aten.pow.Tensor_Tensor",
+     {"aten::pow.Tensor_Tensor_out"},
+     Form::kTensor,
+     kPow,
+     "int_pow(a, b)",
+     pow_f,
+     int_pow},
+    {"aten.atan2.default",
+     {"aten::atan2.out"},
+     Form::kTensor,
+     "atan2(a, b)",
+     "a",
+     atan2_f,
+     nullptr},
+    both<Min>("aten.minimum.default", "aten::minimum.out", Form::kTensor, "min(a, b)"),
+    both<Max>("aten.maximum.default", "aten::maximum.out", Form::kTensor, "max(a, b)"),
+    both<Eq>("aten.eq.Tensor", "aten::eq.Tensor_out", Form::kTensor,
+             "select(ct(0), ct(1), a == b)"),
+    both<Ne>("aten.ne.Tensor", "aten::ne.Tensor_out", Form::kTensor,
+             "select(ct(0), ct(1), a != b)"),
+    both<Lt>("aten.lt.Tensor", "aten::lt.Tensor_out", Form::kTensor, "select(ct(0), ct(1), a < b)"),
+    both<Le>("aten.le.Tensor", "aten::le.Tensor_out", Form::kTensor,
+             "select(ct(0), ct(1), a <= b)"),
+    both<Gt>("aten.gt.Tensor", "aten::gt.Tensor_out", Form::kTensor, "select(ct(0), ct(1), a > b)"),
+    both<Ge>("aten.ge.Tensor", "aten::ge.Tensor_out", Form::kTensor,
+             "select(ct(0), ct(1), a >= b)"),
+    both<And>("aten.logical_and.default", "aten::logical_and.out", Form::kTensor,
+              "select(ct(0), ct(1), a != 0 && b != 0)"),
+    both<Or>("aten.logical_or.default", "aten::logical_or.out", Form::kTensor,
+             "select(ct(0), ct(1), a != 0 || b != 0)"),
+    both<Xor>("aten.logical_xor.default", "aten::logical_xor.out", Form::kTensor,
+              "select(ct(0), ct(1), (a != 0) != (b != 0))"),
+    {"aten.bitwise_and.Tensor",
+     {"aten::bitwise_and.Tensor_out"},
+     Form::kTensor,
+     "a",
+     "a & b",
+     nullptr,
+     and_i},
+    {"aten.bitwise_or.Tensor",
+     {"aten::bitwise_or.Tensor_out"},
+     Form::kTensor,
+     "a",
+     "a | b",
+     nullptr,
+     or_i},
+    {"aten.bitwise_xor.Tensor",
+     {"aten::bitwise_xor.Tensor_out"},
+     Form::kTensor,
+     "a",
+     "a ^ b",
+     nullptr,
+     xor_i},
+    {"aten.bitwise_left_shift.Tensor",
+     {"aten::bitwise_left_shift.Tensor_out"},
+     Form::kTensor,
+     "a",
+     "a << u32(b)",
+     nullptr,
+     shl_i},
+    {"aten.bitwise_right_shift.Tensor",
+     {"aten::bitwise_right_shift.Tensor_out"},
+     Form::kTensor,
+     "a",
+     "a >> u32(b)",
+     nullptr,
+     shr_i},
+    {"aten.add.Scalar",
+     {"aten::add.Scalar_out"},
+     Form::kScalarAlpha,
+     "a + b",
+     "a + b",
+     add_f,
+     wrap_add},
+    {"aten.sub.Scalar",
+     {"aten::sub.Scalar_out"},
+     Form::kScalarAlpha,
+     "a - b",
+     "a - b",
+     sub_f,
+     wrap_sub},
+    {"aten.rsub.Scalar",
+     {"aten::rsub.Scalar_out"},
+     Form::kScalarAlpha,
+     "b - a",
+     "b - a",
+     rsub_f,
+     rsub_i},
+    {"aten.mul.Scalar", {"aten::mul.Scalar_out"}, Form::kScalar, "a * b", "a * b", mul_f, wrap_mul},
+    {"aten.div.Scalar",
+     {"aten::div.Scalar_out"},
+     Form::kScalar,
+     "a / b",
+     "a / b",
+     div_f,
+     trunc_div},
+    {"aten.remainder.Scalar",
+     {"aten::remainder.Scalar_out"},
+     Form::kScalar,
+     kFloorMod,
+     kIntFloorMod,
+     floor_mod_f,
+     floor_mod},
+    {"aten.fmod.Scalar",
+     {"aten::fmod.Scalar_out"},
+     Form::kScalar,
+     "a - b * trunc(a / b)",
+     "a % b",
+     fmod_f,
+     trunc_mod},
+    {"aten.pow.Tensor_Scalar",
+     {"aten::pow.Tensor_Scalar_out"},
+     Form::kScalar,
+     kPow,
+     "int_pow(a, b)",
+     pow_f,
+     int_pow},
+    both<Eq>("aten.eq.Scalar", "aten::eq.Scalar_out", Form::kScalar,
+             "select(ct(0), ct(1), a == b)"),
+    both<Ne>("aten.ne.Scalar", "aten::ne.Scalar_out", Form::kScalar,
+             "select(ct(0), ct(1), a != b)"),
+    both<Lt>("aten.lt.Scalar", "aten::lt.Scalar_out", Form::kScalar, "select(ct(0), ct(1), a < b)"),
+    both<Le>("aten.le.Scalar", "aten::le.Scalar_out", Form::kScalar,
+             "select(ct(0), ct(1), a <= b)"),
+    both<Gt>("aten.gt.Scalar", "aten::gt.Scalar_out", Form::kScalar, "select(ct(0), ct(1), a > b)"),
+    both<Ge>("aten.ge.Scalar", "aten::ge.Scalar_out", Form::kScalar,
+             "select(ct(0), ct(1), a >= b)"),
+    {"aten.bitwise_and.Scalar",
+     {"aten::bitwise_and.Scalar_out"},
+     Form::kScalar,
+     "a",
+     "a & b",
+     nullptr,
+     and_i},
+    {"aten.bitwise_or.Scalar",
+     {"aten::bitwise_or.Scalar_out"},
+     Form::kScalar,
+     "a",
+     "a | b",
+     nullptr,
+     or_i},
+    {"aten.bitwise_xor.Scalar",
+     {"aten::bitwise_xor.Scalar_out"},
+     Form::kScalar,
+     "a",
+     "a ^ b",
+     nullptr,
+     xor_i},
+};
+
+// PyTorch's rules where WGSL leaves the result open: negative bases, exponent 0, floor and integer
+// powers.
+constexpr std::string_view kFloatHelpers = R"(
+fn power(a: f32, b: f32) -> f32 {
+  if (b == 0.0) { return 1.0; }
+  if (b == 1.0) { return a; }
+  if (b == 2.0) { return a * a; }
+  if (b == 3.0) { return a * a * a; }
+  if (b == -1.0) { return 1.0 / a; }
+  if (b == 0.5) { return sqrt(a); }
+  let r = pow(abs(a), b);
+  if (a >= 0.0) { return r; }
+  if (floor(b) != b) { return bitcast<f32>(0x7fc00000u | (params.n & 0u)); }
+  return select(r, -r, fract(b * 0.5) != 0.0);
+}
+)";
+constexpr std::string_view kIntHelpers = R"(
+fn floor_div(a: i32, b: i32) -> i32 {
+  let q = a / b;
+  return select(q, q - 1, a % b != 0 && (a < 0) != (b < 0));
+}
+fn int_pow(a: i32, b: i32) -> i32 {
+  if (b < 0) { return select(select(0, select(1, -1, (b & 1) != 0), a == -1), 1, a == 1); }
+  var result = 1;
+  var base = a;
+  for (var e = b; e > 0; e >>= 1u) {
+    if ((e & 1) != 0) { result *= base; }
+    base *= base;
+  }
+  return result;
+}
+)";
+
+enum Position { kA, kB };
+const Row& row(const Node& n) { return *static_cast<const Row*>(n.def().row); }
+bool scalar_form(Form f) { return f == Form::kScalar || f == Form::kScalarAlpha; }
+bool has_alpha(Form f) { return f == Form::kTensorAlpha || f == Form::kScalarAlpha; }
+
+// The rule to apply; div.Tensor_mode picks it by its mode string.
+Result<Row> rule(const Node& n) {
+  Row r = row(n);
+  if (r.form != Form::kTensorMode) return r;
+  const std::string_view mode = n.text(2);
+  if (mode.empty()) return Row{r.name, r.spellings, r.form, "a / b", "a / b", div_f, trunc_div};
+  if (mode == "floor")
+    return Row{r.name,      r.spellings, r.form, "floor(a / b)", "floor_div(a, b)",
+               floor_div_f, floor_div};
+  if (mode == "trunc")
+    return Row{r.name, r.spellings, r.form, "trunc(a / b)", "a / b", trunc_div_f, trunc_div};
+  return n.unsupported(fmt::format("rounding_mode: expected floor, trunc or None, got '{}'", mode));
+}
+
+// Computed in floats if any operand or the result of arithmetic is one.
+bool computes_float(const Node& n) {
+  const Form f = row(n).form;
+  if (is_float(n.in(kA).dtype) || is_float(n.out().dtype)) return true;
+  if (scalar_form(f) ? !n.number_is_int(kB) : is_float(n.in(kB).dtype)) return true;
+  return has_alpha(f) && !n.number_is_int(2);
+}
+
+Status shape(const Node& n, Shapes& s) {
+  if (scalar_form(row(n).form)) return s.set(n.in(kA).dims);
+  const auto dims = broadcast(n.in(kA).dims, n.in(kB).dims);
+  if (!dims) {
+    return n.fail(Code::kInvalidArgument,
+                  fmt::format("a {} and b {} do not broadcast", to_string(n.in(kA).dims),
+                              to_string(n.in(kB).dims)));
+  }
+  return s.set(*dims);
+}
+
+Status plan(const Node& n, Plan& p) {
+  PTERYX_ASSIGN(const Row r, rule(n));
+  const bool scalar = scalar_form(r.form);
+  const bool floats = computes_float(n);
+  const Tensor a = n.in(kA);
+  const Tensor y = n.out();
+  const Tensor b = scalar ? a : n.in(kB);
+  const std::array<Dims, 2> strides = {broadcast_strides(a.dims, y.dims),
+                                       broadcast_strides(b.dims, y.dims)};
+  const Walk walk = merge_dims(y.dims, strides);
+  const double alpha = has_alpha(r.form) ? n.number(2) : 1.0;
+  const double value = scalar ? n.number(kB) : 0.0;
+  const shaders::BinaryParams params{
+      .dims = packed_dims(walk.dims),
+      .a_strides = packed_strides(walk.strides[0]),
+      .b_strides = packed_strides(walk.strides[1]),
+      .n = u32(y.numel()),
+      .first = u32(static_cast<int64_t>(kMaxRank - walk.dims.rank())),
+      .alpha = static_cast<float>(alpha),
+      .alpha_int = floats ? 0 : static_cast<int32_t>(alpha),
+      .scalar = static_cast<float>(value),
+      .scalar_int = floats ? 0 : static_cast<int32_t>(value)};
+  const std::string_view suffix = floats ? "" : "_int";
+  const std::string prelude = fmt::format(
+      "alias ct = {};\n{}fn apply(a: ct, b: ct) -> ct {{ return {}; }}\nfn b_at(offset: u32) -> ct "
+      "{{ return {}{}; }}\n",
+      floats ? "f32" : "i32", floats ? kFloatHelpers : kIntHelpers, floats ? r.f32 : r.i32,
+      scalar ? fmt::format("params.scalar{}", suffix) : std::string("ct(load_b(offset))"),
+      has_alpha(r.form) ? fmt::format(" * params.alpha{}", suffix) : std::string());
+  std::vector<Bind> bind = {{"a", a}};
+  if (!scalar) bind.push_back({"b", b});
+  bind.push_back({"y", y, Access::kWords});
+  return p.dispatch(n, {.shader = &shaders::binary,
+                        .variant = r.name,
+                        .prelude = prelude,
+                        .bind = std::move(bind),
+                        .params = bytes_of(params),
+                        .grid = per_element(words(y.numel(), y.dtype), p.caps())});
+}
+
+Status cpu(const Node& n, const Host& h) {
+  PTERYX_ASSIGN(const Row r, rule(n));
+  const bool scalar = scalar_form(r.form);
+  const HostTensor a = h.host(n.in(kA).id);
+  const HostTensor y = h.host(n.out_id());
+  const HostTensor b = scalar ? a : h.host(n.in(kB).id);
+  const std::array<Dims, 2> strides = {
+      broadcast_strides(a.dims, y.dims),
+      scalar ? Dims::filled(y.dims.rank(), 0) : broadcast_strides(b.dims, y.dims)};
+  const bool floats = r.host_i == nullptr || (computes_float(n) && r.host_f != nullptr);
+  if (floats) {
+    const double alpha = has_alpha(r.form) ? n.number(2) : 1.0;
+    const double value = scalar ? n.number(kB) : 0.0;
+    for_each_index<2>(y.dims, strides, [&](int64_t i, const std::array<int64_t, 2>& at) {
+      y.put(i, r.host_f(a.number(at[0]), alpha * (scalar ? value : b.number(at[1]))));
+    });
+    return {};
+  }
+  PTERYX_ASSIGN(const int64_t alpha, has_alpha(r.form) ? n.integer(2) : Result<int64_t>(1));
+  PTERYX_ASSIGN(const int64_t value, scalar ? n.integer(kB) : Result<int64_t>(0));
+  for_each_index<2>(y.dims, strides, [&](int64_t i, const std::array<int64_t, 2>& at) {
+    y.put_integer(i,
+                  r.host_i(a.integer(at[0]), wrap_mul(alpha, scalar ? value : b.integer(at[1]))));
+  });
+  return {};
+}
+
+constexpr Arg kTensorArgs[] = {in("a"), in("b"), out("y")};
+constexpr Arg kTensorAlphaArgs[] = {in("a"), in("b"), number("alpha"), out("y")};
+constexpr Arg kTensorModeArgs[] = {in("a"), in("b"), text("rounding_mode"), out("y")};
+constexpr Arg kScalarArgs[] = {in("a"), number("b"), out("y")};
+constexpr Arg kScalarAlphaArgs[] = {in("a"), number("b"), number("alpha"), out("y")};
+
+std::span<const Arg> args(Form f) {
+  switch (f) {
+    case Form::kTensor: return kTensorArgs;
+    case Form::kTensorAlpha: return kTensorAlphaArgs;
+    case Form::kTensorMode: return kTensorModeArgs;
+    case Form::kScalar: return kScalarArgs;
+    case Form::kScalarAlpha: return kScalarAlphaArgs;
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_binary(std::vector<OpDef>& table) {
+  for (const Row& r : kRows) {
+    table.push_back({.name = r.name,
+                     .spellings = std::span(r.spellings.data(), 1),
+                     .args = args(r.form),
+                     .shape = shape,
+                     .plan = plan,
+                     .cpu = cpu,
+                     .row = &r});
+  }
+}
+
+}  // namespace pteryx::ops

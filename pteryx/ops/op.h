@@ -1,0 +1,387 @@
+// All that an op author sees: how an op states its schema (OpDef), what it may ask of a call
+// (Node), where it puts its GPU work (Plan) and its host tensors (Host).
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "pteryx/base/dims.h"
+#include "pteryx/base/dtype.h"
+#include "pteryx/base/status.h"
+#include "pteryx/gpu/caps.h"
+#include "pteryx/gpu/grid.h"
+#include "pteryx/graph/graph.h"
+#include "pteryx/ops/shader.h"
+
+namespace pteryx::ops {
+
+using graph::ValueId;
+
+// ---------------------------------------------------------------- schema
+
+// A set of element types, one bit each.
+using DTypes = uint32_t;
+constexpr DTypes only(DType t) { return 1U << static_cast<uint32_t>(t); }
+inline constexpr DTypes kAnyType = 0xFFFFFFFFU;
+inline constexpr DTypes kFloats =
+    only(DType::kF16) | only(DType::kF32) | only(DType::kF64) | only(DType::kBF16);
+inline constexpr DTypes kBools = only(DType::kBool);
+inline constexpr DTypes kIntegers = only(DType::kU8) | only(DType::kI8) | only(DType::kI16) |
+                                    only(DType::kI32) | only(DType::kI64) | only(DType::kU16) |
+                                    only(DType::kU32) | only(DType::kU64);
+inline constexpr DTypes kIndexTypes = only(DType::kI32) | only(DType::kI64);
+// What a GPU buffer holds as it is. i64 is held as i32 where an argument is an index.
+inline constexpr DTypes kGpuTypes = only(DType::kBool) | only(DType::kU8) | only(DType::kI8) |
+                                    only(DType::kI32) | only(DType::kF16) | only(DType::kF32);
+constexpr bool has(DTypes set, DType t) { return (set & only(t)) != 0; }
+
+enum class ArgKind : uint8_t {
+  kTensor,      // tensor
+  kTensorList,  // list of tensors, possibly with None
+  kNumber,      // int, float, bool or live scalar, read as either
+  kInts,        // list of ints, literal or live; a single int counts as a list of one
+  kNumbers,     // list of floats or ints
+  kText,        // string
+  kAny,         // not looked at
+  kFactory,     // dtype, layout, device, pin_memory: not looked at, left out by `.out` spellings
+  kOut,         // result tensor
+  kOutList,     // list of result tensors
+  kOutScalar,   // result scalar
+};
+
+struct Arg {
+  std::string_view name;
+  ArgKind kind = ArgKind::kTensor;
+  DTypes types = kAnyType;
+  uint8_t min_rank = 0;
+  uint8_t max_rank = kMaxRank;
+  bool optional = false;  // Null allowed
+  bool mutated = false;   // written in place
+  bool index = false;     // i64 may be narrowed to i32 on the way to the GPU
+};
+
+constexpr Arg in(std::string_view name, DTypes types = kAnyType, uint8_t min_rank = 0,
+                 uint8_t max_rank = kMaxRank) {
+  return {.name = name,
+          .kind = ArgKind::kTensor,
+          .types = types,
+          .min_rank = min_rank,
+          .max_rank = max_rank};
+}
+constexpr Arg optional_in(std::string_view name, DTypes types = kAnyType) {
+  return {.name = name, .kind = ArgKind::kTensor, .types = types, .optional = true};
+}
+constexpr Arg index_in(std::string_view name) {
+  return {.name = name, .kind = ArgKind::kTensor, .types = kIndexTypes, .index = true};
+}
+constexpr Arg mutated(std::string_view name, DTypes types = kAnyType) {
+  return {.name = name, .kind = ArgKind::kTensor, .types = types, .mutated = true};
+}
+constexpr Arg list_in(std::string_view name, DTypes types = kAnyType) {
+  return {.name = name, .kind = ArgKind::kTensorList, .types = types};
+}
+constexpr Arg index_list_in(std::string_view name) {
+  return {.name = name, .kind = ArgKind::kTensorList, .index = true};
+}
+constexpr Arg number(std::string_view name) { return {.name = name, .kind = ArgKind::kNumber}; }
+constexpr Arg optional_number(std::string_view name) {
+  return {.name = name, .kind = ArgKind::kNumber, .optional = true};
+}
+constexpr Arg ints(std::string_view name) { return {.name = name, .kind = ArgKind::kInts}; }
+constexpr Arg optional_ints(std::string_view name) {
+  return {.name = name, .kind = ArgKind::kInts, .optional = true};
+}
+constexpr Arg optional_numbers(std::string_view name) {
+  return {.name = name, .kind = ArgKind::kNumbers, .optional = true};
+}
+constexpr Arg text(std::string_view name) {
+  return {.name = name, .kind = ArgKind::kText, .optional = true};
+}
+constexpr Arg any(std::string_view name) {
+  return {.name = name, .kind = ArgKind::kAny, .optional = true};
+}
+constexpr Arg factory(std::string_view name) {
+  return {.name = name, .kind = ArgKind::kFactory, .optional = true};
+}
+constexpr Arg out(std::string_view name, DTypes types = kAnyType) {
+  return {.name = name, .kind = ArgKind::kOut, .types = types};
+}
+constexpr Arg index_out(
+    std::string_view name) {  // values bounded by a size: i64 may be computed as i32
+  return {.name = name, .kind = ArgKind::kOut, .types = kIndexTypes, .index = true};
+}
+// count members; for lists of any length 0.
+constexpr Arg out_list(std::string_view name, uint8_t count = 0) {
+  return {.name = name, .kind = ArgKind::kOutList, .min_rank = count};
+}
+constexpr Arg out_scalar(std::string_view name) {
+  return {.name = name, .kind = ArgKind::kOutScalar};
+}
+
+// ---------------------------------------------------------------- live values
+
+// A tensor at its live size.
+struct Tensor {
+  ValueId id = graph::kNoValue;
+  DType dtype = DType::kF32;
+  Dims dims;
+
+  size_t rank() const { return dims.rank(); }
+  int64_t numel() const { return pteryx::numel(dims); }
+  // dim(-1) is the last one; a rank-0 tensor has dim(-1) == 1.
+  int64_t dim(int64_t i) const;
+  int64_t rows() const;  // product of all dims but the last; 1 for rank 0
+};
+
+struct Scalar {
+  graph::ScalarKind kind = graph::ScalarKind::kInt;
+  int64_t i = 0;
+  double d = 0;
+  friend bool operator==(const Scalar&, const Scalar&) = default;
+};
+
+// Live dims and scalars of every value, indexed by ValueId.
+struct Live {
+  std::vector<Dims> dims;
+  std::vector<Scalar> scalars;
+};
+
+struct OpDef;
+
+// One call of an op: its arguments at their live size. Kinds, types and ranks were checked against
+// the schema, so accessors do not fail except where they say so.
+class Node {
+ public:
+  Node(const graph::Graph& g, const graph::Node& n, const OpDef& def, const Live& live)
+      : graph_(g), node_(n), def_(def), live_(live) {}
+
+  bool has(size_t arg) const;  // not None
+  Tensor in(size_t arg) const { return tensor(node_.args[arg]); }
+  std::vector<std::optional<Tensor>> list(size_t arg) const;
+  size_t list_size(size_t arg) const;
+  std::optional<Tensor> list_item(size_t arg, size_t i) const;
+  Tensor out(size_t i = 0) const;  // i-th result tensor
+  size_t out_count() const;
+
+  double number(size_t arg) const;                  // int, float, bool or live scalar
+  double number_or(size_t arg, double none) const;  // none when None
+  Scalar scalar(size_t arg) const;                  // the same with its kind
+  bool number_is_int(size_t arg) const;             // an int or bool, not a float
+  Result<int64_t> integer(size_t arg) const;        // error if a float that is not integral
+  Result<int64_t> integer_or(size_t arg, int64_t none) const;
+  bool flag(size_t arg) const;
+  std::string_view text(size_t arg) const;  // "" when None
+  // At most kMaxRank entries; error otherwise. None gives an empty list.
+  Result<Dims> ints(size_t arg) const;
+  std::vector<double> numbers(size_t arg) const;
+  Result<size_t> dim(size_t arg,
+                     size_t rank) const;  // a dim argument, negative counted from the end
+
+  const OpDef& def() const { return def_; }
+  const graph::Node& node() const { return node_; }
+  const graph::Graph& graph() const { return graph_; }
+  const Live& live() const { return live_; }
+  Tensor tensor(ValueId id) const;
+  Dims max_dims(ValueId id) const;  // from the file
+  ValueId out_id(size_t i = 0) const;
+
+  // "aten.add.Tensor (node 12): x (value 7) shape: expected [2048], got [1024]"
+  Status fail(Code code, std::string_view text) const;
+  Status mismatch(size_t arg, std::string_view what, std::string_view expected,
+                  std::string_view got) const;
+  Status expect(size_t arg, std::string_view what, const Dims& expected, const Dims& got) const;
+  Status unsupported(std::string_view text) const { return fail(Code::kUnsupported, text); }
+
+ private:
+  const graph::Graph& graph_;
+  const graph::Node& node_;
+  const OpDef& def_;
+  const Live& live_;
+};
+
+// Where shape() puts its answer. Results start as the file's dims, untouched results keep them.
+class Shapes {
+ public:
+  Shapes(const Node& n, Live& next) : node_(n), next_(next) {}
+  // Fails if the dims exceed what the file allows for that result.
+  Status set(size_t i, const Dims& dims);
+  Status set(const Dims& dims) { return set(0, dims); }
+  void set_scalar(Scalar s);
+  void set_int(int64_t v) { set_scalar({graph::ScalarKind::kInt, v, static_cast<double>(v)}); }
+
+ private:
+  const Node& node_;
+  Live& next_;
+};
+
+// ---------------------------------------------------------------- GPU work
+
+enum class Access : uint8_t {
+  kRead,      // load_T(i) -> T_t
+  kWords,     // written a whole u32 word at a time: T[w] = word, with T_lanes elements a word and
+              // encode_T(lane, v)
+  kElements,  // written one element at a time: store_T(i, v); any thread may own any element
+  kRawRead,   // declared as array<as>, no accessors
+  kRawWrite,
+};
+
+struct Bind {
+  std::string_view name;  // in the shader
+  Tensor tensor;
+  Access access = Access::kRead;
+  std::string_view as = {};  // raw accesses: element type, e.g. "vec4<f32>"
+};
+
+struct DispatchDesc {
+  const Shader* shader = nullptr;
+  std::string_view variant = {};  // for the label: "add"
+  std::string_view prelude = {};  // WGSL put in front: generated functions and aliases
+  std::vector<Bind> bind;         // binding 1, 2, ...
+  Bytes params = {};              // the shader's Params, binding 0
+  std::vector<gpu::Constant> constants = {};
+  gpu::Grid grid;
+  bool f16 = false;  // text uses f16
+  bool subgroups = false;
+  bool subgroup_matrix = false;
+};
+
+// What a plan is made for: capabilities, and routes forced by PTERYX_ROUTE.
+struct PlanContext {
+  gpu::Caps caps;
+  std::vector<std::pair<std::string, std::string>> forced_routes;  // family, route
+};
+
+// One GPU dispatch, ready to be lowered: everything is data.
+struct PlannedBinding {
+  enum class Kind : uint8_t { kValue, kScratch } kind = Kind::kValue;
+  ValueId value = graph::kNoValue;
+  uint32_t scratch = 0;
+  bool written = false;
+};
+struct PlannedDispatch {
+  std::string label;
+  std::string code;
+  std::vector<gpu::Constant> constants;
+  std::vector<PlannedBinding> bindings;  // binding 1, 2, ...
+  std::vector<std::byte> params;
+  gpu::Grid grid;
+  bool f16 = false;
+  bool subgroups = false;
+  bool subgroup_matrix = false;
+};
+
+class Plan {
+ public:
+  explicit Plan(const PlanContext& context) : context_(context) {}
+
+  const gpu::Caps& caps() const { return context_.caps; }
+  const PlanContext& context() const { return context_; }
+
+  // Records a dispatch. An empty grid (nothing to do) records nothing.
+  Status dispatch(const Node& n, DispatchDesc desc);
+  // A temporary of this node's; bind it like a tensor.
+  Tensor scratch(DType dtype, const Dims& dims);
+
+  std::vector<PlannedDispatch> dispatches;
+  std::vector<uint64_t> scratch_bytes;
+
+ private:
+  const PlanContext& context_;
+};
+
+// Grids. Workgroups of kWorkgroup invocations along a flat index; shaders use
+// flat_id()/flat_group().
+inline constexpr uint32_t kWorkgroup = 64;
+inline gpu::Grid per_element(int64_t n, const gpu::Caps& caps) {
+  return gpu::flat_grid(div_up(static_cast<uint64_t>(n), kWorkgroup), caps);
+}
+inline gpu::Grid per_group(int64_t n, const gpu::Caps& caps) {
+  return gpu::flat_grid(static_cast<uint64_t>(n), caps);
+}
+// Number of u32 words of n elements of type t: the work items of Access::kWords kernels.
+int64_t words(int64_t n, DType t);
+
+inline uint32_t u32(int64_t v) { return static_cast<uint32_t>(v); }
+
+// Shape descriptors for shaders. `view` strides broadcast: a dim of size 1 against a larger one has
+// stride 0.
+TensorMeta meta(const Dims& dims);
+TensorMeta broadcast_meta(const Dims& dims, const Dims& to);
+TensorMeta strided_meta(const Dims& dims, const Dims& strides);
+
+// Routes of a family: of those that fit, the first that suits is taken (failing that, the first),
+// unless PTERYX_ROUTE=family:route names another that fits.
+struct Route {
+  std::string_view name;
+  bool (*fits)(const Node&, const gpu::Caps&) = nullptr;  // can run; null: always
+  Status (*plan)(const Node&, Plan&) = nullptr;
+  bool (*suits)(const Node&,
+                const gpu::Caps&) = nullptr;  // a good choice at these sizes; null: always
+};
+// The `.plan` of an OpDef that has `.family` and `.routes`.
+Status plan_by_route(const Node& n, Plan& p);
+
+// ---------------------------------------------------------------- host work
+
+// A dense row-major tensor in host memory.
+struct HostTensor {
+  DType dtype = DType::kF32;
+  Dims dims;
+  std::byte* data = nullptr;
+
+  int64_t numel() const { return pteryx::numel(dims); }
+  double number(int64_t i) const;       // any type as double
+  int64_t integer(int64_t i) const;     // any type as int64; floats truncate
+  void put(int64_t i, double v) const;  // rounds to the type; to bool: v != 0; to ints: truncates
+  void put_integer(int64_t i, int64_t v) const;
+  void put_scalar(int64_t i, const Scalar& v) const;
+  // Element i becomes element j of `from`: the same bits, converted only where the types differ.
+  void copy(int64_t i, const HostTensor& from, int64_t j) const;
+};
+// A scalar as an element of a GPU buffer holds it, in the low bits.
+uint32_t element_bits(DType dtype, const Scalar& v);
+
+class Host {
+ public:
+  virtual ~Host() = default;
+  virtual HostTensor host(ValueId id) const = 0;  // read-only unless a result or mutated
+};
+
+// ---------------------------------------------------------------- the op
+
+enum class OpClass : uint8_t {
+  kCompute,
+  kView,    // same bytes as argument 0 under other dims; costs nothing where memory allows
+  kScalar,  // computes host scalars in shape(); nothing else to run
+  kItem,    // reads a scalar out of argument 0 in item(), before shapes are known
+};
+
+struct OpDef {
+  std::string_view name;  // "aten.add.Tensor"
+  std::span<const std::string_view> spellings =
+      {};  // "aten::add.out"; those with "::" leave factory args out
+  std::span<const Arg> args;
+  Status (*shape)(const Node&, Shapes&) = nullptr;
+  Status (*plan)(const Node&, Plan&) = nullptr;       // null: CPU only
+  bool (*gpu)(const Node&) = nullptr;                 // further conditions for the GPU; null: none
+  Status (*cpu)(const Node&, const Host&) = nullptr;  // null: GPU only
+  Status (*item)(const Node&, const HostTensor& x, Shapes&) = nullptr;  // OpClass::kItem only
+  OpClass op_class = OpClass::kCompute;
+  std::string_view family = {};  // of routes: PTERYX_ROUTE=family:route
+  std::span<const Route> routes = {};
+  const void* row = nullptr;  // the family's own data
+};
+
+// Common shape rules.
+Status shape_like_first(const Node& n, Shapes& s);  // result = dims of argument 0
+
+}  // namespace pteryx::ops

@@ -1,0 +1,189 @@
+// Plan: turns a dispatch description into complete WGSL with its bindings. The only place that
+// writes tensor declarations and accessors, so every kernel reads and writes every element type the
+// same way.
+// SPDX-License-Identifier: BSD-3-Clause
+#include <limits>
+
+#include "pteryx/ops/op.h"
+#include "pteryx/ops/shaders/pack.h"
+
+namespace pteryx::ops {
+namespace {
+
+constexpr uint32_t lanes(DType t) { return static_cast<uint32_t>(4 / size_bytes(t)); }
+constexpr std::string_view compute_type(DType t) { return is_float(t) ? "f32" : "i32"; }
+
+// i64 is held as i32 on the GPU; everything else as it is.
+constexpr DType gpu_type(DType t) { return t == DType::kI64 ? DType::kI32 : t; }
+
+std::string load_body(DType t, std::string_view name) {
+  switch (t) {
+    case DType::kF32: return fmt::format("return bitcast<f32>({}[i]);", name);
+    case DType::kI32: return fmt::format("return bitcast<i32>({}[i]);", name);
+    case DType::kF16:
+      return fmt::format(
+          "let pair = unpack2x16float({}[i >> 1u]); return select(pair.x, pair.y, (i & 1u) == 1u);",
+          name);
+    case DType::kI8:
+      return fmt::format("return extractBits(bitcast<i32>({}[i >> 2u]), (i & 3u) * 8u, 8u);", name);
+    default: return fmt::format("return i32(extractBits({}[i >> 2u], (i & 3u) * 8u, 8u));", name);
+  }
+}
+
+std::string encode_body(DType t) {
+  switch (t) {
+    case DType::kF32:
+    case DType::kI32: return "return bitcast<u32>(v);";
+    case DType::kF16: return "return pack2x16float(vec2<f32>(v, 0.0)) << (lane * 16u);";
+    case DType::kBool: return "return select(0u, 1u, v != 0) << (lane * 8u);";
+    default: return "return (bitcast<u32>(v) & 0xffu) << (lane * 8u);";
+  }
+}
+
+std::string declare(size_t binding, const Bind& b, DType t) {
+  const bool written =
+      b.access == Access::kWords || b.access == Access::kElements || b.access == Access::kRawWrite;
+  const bool raw = b.access == Access::kRawRead || b.access == Access::kRawWrite;
+  std::string text =
+      fmt::format("@group(0) @binding({}) var<storage, {}> {}: array<{}>;\n", binding,
+                  written ? "read_write" : "read", b.name, raw ? b.as : "u32");
+  if (raw) return text;
+  const std::string_view ct = compute_type(t);
+  text += fmt::format("alias {}_t = {};\n", b.name, ct);
+  switch (b.access) {
+    case Access::kRead:
+      text += fmt::format("fn load_{}(i: u32) -> {} {{ {} }}\n", b.name, ct, load_body(t, b.name));
+      break;
+    case Access::kWords:
+      text += fmt::format(
+          "const {0}_lanes: u32 = {1}u;\nfn encode_{0}(lane: u32, v: {2}) -> u32 {{ {3} }}\n",
+          b.name, lanes(t), ct, encode_body(t));
+      break;
+    case Access::kElements:
+      text +=
+          fmt::format("fn store_{0}(i: u32, v: {1}) {{ {0}[i] = bitcast<u32>(v); }}\n", b.name, ct);
+      break;
+    default: break;
+  }
+  return text;
+}
+
+}  // namespace
+
+int64_t words(int64_t n, DType t) {
+  return static_cast<int64_t>(div_up(static_cast<uint64_t>(n), lanes(gpu_type(t))));
+}
+
+Tensor Plan::scratch(DType dtype, const Dims& dims) {
+  // Scratch tensors have ids counted down from the top of the id space.
+  const auto k = static_cast<uint32_t>(scratch_bytes.size());
+  scratch_bytes.push_back(align_up(static_cast<uint64_t>(numel(dims)) * size_bytes(dtype), 4));
+  return {ValueId{graph::index(graph::kNoValue) - 1 - k}, dtype, dims};
+}
+
+Status Plan::dispatch(const Node& n, DispatchDesc desc) {
+  if (desc.grid.x == 0 || desc.grid.y == 0 || desc.grid.z == 0) return {};
+  const uint32_t limit = caps().max_workgroups_per_dim;
+  if (desc.grid.x > limit || desc.grid.y > limit || desc.grid.z > limit) {
+    return n.unsupported(
+        fmt::format("grid {}x{}x{} exceeds the device's {} workgroups per dimension", desc.grid.x,
+                    desc.grid.y, desc.grid.z, limit));
+  }
+  PlannedDispatch d;
+  d.label = fmt::format("{}{}{}", desc.shader->name, desc.variant.empty() ? "" : "/", desc.variant);
+  // Element stores of sub-word types go through a scratch of full words and are packed afterwards.
+  struct Repack {
+    Tensor from;
+    Tensor to;
+  };
+  std::vector<Repack> repacks;
+  std::string declarations;
+  for (size_t i = 0; i < desc.bind.size(); ++i) {
+    Bind& b = desc.bind[i];
+    DType t = gpu_type(b.tensor.dtype);
+    if (static_cast<uint64_t>(b.tensor.numel()) > std::numeric_limits<uint32_t>::max()) {
+      return n.unsupported(
+          fmt::format("{} has {} elements, more than 2^32 - 1", b.name, b.tensor.numel()));
+    }
+    if (b.access == Access::kElements && size_bytes(t) < 4) {
+      const Tensor wide = scratch(is_float(t) ? DType::kF32 : DType::kI32, b.tensor.dims);
+      repacks.push_back({wide, b.tensor});
+      b.tensor = wide;
+      t = wide.dtype;
+    }
+    declarations += declare(i + 1, b, t);
+    d.label += fmt::format("{}{}", i == 0 ? "/" : ",", name(t));
+    PlannedBinding pb;
+    pb.written = b.access == Access::kWords || b.access == Access::kElements ||
+                 b.access == Access::kRawWrite;
+    const uint32_t k = graph::index(graph::kNoValue) - 1 - graph::index(b.tensor.id);
+    if (k < scratch_bytes.size()) {
+      pb.kind = PlannedBinding::Kind::kScratch;
+      pb.scratch = k;
+    } else {
+      pb.value = b.tensor.id;
+    }
+    d.bindings.push_back(pb);
+  }
+  d.code.reserve(declarations.size() + desc.prelude.size() + desc.shader->code.size() + 8);
+  d.code += declarations;
+  d.code += desc.prelude;
+  d.code += '\n';
+  d.code += desc.shader->code;
+  d.constants = std::move(desc.constants);
+  d.params.assign(desc.params.begin(), desc.params.end());
+  d.grid = desc.grid;
+  d.f16 = desc.f16;
+  d.subgroups = desc.subgroups;
+  d.subgroup_matrix = desc.subgroup_matrix;
+  dispatches.push_back(std::move(d));
+  for (const Repack& r : repacks) {
+    const shaders::PackParams params{.n = u32(r.to.numel())};
+    PTERYX_TRY(dispatch(n, {.shader = &shaders::pack,
+                            .bind = {{"x", r.from}, {"y", r.to, Access::kWords}},
+                            .params = bytes_of(params),
+                            .grid = per_element(words(r.to.numel(), r.to.dtype), caps())}));
+  }
+  return {};
+}
+
+TensorMeta strided_meta(const Dims& dims, const Dims& strides) {
+  TensorMeta m;
+  m.dims.fill(1);
+  for (size_t i = 0; i < dims.rank(); ++i) {
+    const size_t at = kMaxRank - dims.rank() + i;
+    m.dims[at] = u32(dims[i]);
+    m.strides[at] = u32(strides[i]);
+  }
+  return m;
+}
+
+TensorMeta meta(const Dims& dims) { return strided_meta(dims, contiguous_strides(dims)); }
+
+TensorMeta broadcast_meta(const Dims& dims, const Dims& to) {
+  const Dims own = contiguous_strides(dims);
+  Dims strides = Dims::filled(to.rank(), 0);
+  for (size_t i = 0; i < dims.rank(); ++i) {
+    if (dims[i] != 1) strides[to.rank() - dims.rank() + i] = own[i];
+  }
+  return strided_meta(to, strides);
+}
+
+Status plan_by_route(const Node& n, Plan& p) {
+  const Route* first = nullptr;
+  const Route* chosen = nullptr;
+  for (const Route& r : n.def().routes) {
+    if (r.fits != nullptr && !r.fits(n, p.caps())) continue;
+    for (const auto& [forced_family, forced] : p.context().forced_routes) {
+      if (forced_family == n.def().family && forced == r.name) return r.plan(n, p);
+    }
+    if (first == nullptr) first = &r;
+    if (chosen == nullptr && (r.suits == nullptr || r.suits(n, p.caps()))) chosen = &r;
+  }
+  if (chosen == nullptr) chosen = first;
+  if (chosen == nullptr)
+    return n.unsupported(fmt::format("no {} route fits this device", n.def().family));
+  return chosen->plan(n, p);
+}
+
+}  // namespace pteryx::ops

@@ -1,0 +1,443 @@
+// The operator harness. SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/ops/testing/op_harness.h"
+
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "pteryx/ops/schema.h"
+#include "pteryx/ops/table.h"
+
+namespace pteryx::ops::testing {
+namespace {
+
+gpu::Device& device() {
+  static const std::shared_ptr<gpu::Device> d = [] {
+    auto r = gpu::open_device();
+    if (!r.ok()) {
+      ADD_FAILURE() << r.status().message();
+      std::abort();
+    }
+    return *r;
+  }();
+  return *d;
+}
+
+std::vector<std::byte> encode(const TestTensor& t, DType stored) {
+  std::vector<std::byte> bytes(t.data.size() * size_bytes(stored));
+  const HostTensor h{stored, {static_cast<int64_t>(t.data.size())}, bytes.data()};
+  for (size_t i = 0; i < t.data.size(); ++i) {
+    if (is_float(stored)) {
+      h.put(static_cast<int64_t>(i), t.data[i]);
+    } else {
+      h.put_integer(static_cast<int64_t>(i), static_cast<int64_t>(t.data[i]));
+    }
+  }
+  return bytes;
+}
+
+TestTensor decode(DType dtype, DType stored, const Dims& dims, Bytes bytes) {
+  TestTensor t{dtype, dims, {}};
+  std::vector<std::byte> copy(bytes.begin(), bytes.end());
+  const HostTensor h{stored, dims, copy.data()};
+  for (int64_t i = 0; i < numel(dims); ++i) t.data.push_back(h.number(i));
+  return t;
+}
+
+DType gpu_type(DType t) { return t == DType::kI64 ? DType::kI32 : t; }
+
+}  // namespace
+
+// Builds the one-node graph of a case and runs it.
+struct Runner {
+  graph::Graph g;
+  Live live;
+  std::map<uint32_t, TestTensor> inputs;
+  std::vector<ValueId> results;
+  const OpDef* def = nullptr;
+
+  ValueId add(graph::Value v, const Dims& dims = {}) {
+    g.values.push_back(std::move(v));
+    g.labels.push_back(fmt::format("value {}", g.values.size() - 1));
+    live.dims.push_back(dims);
+    live.scalars.emplace_back();
+    return ValueId{static_cast<uint32_t>(g.values.size() - 1)};
+  }
+  // Built larger than it is run: nothing may depend on the bound.
+  ValueId add_tensor(const TestTensor& t) {
+    Dims max = t.dims;
+    for (int64_t& d : max) d += 2;
+    return add(graph::Tensor{.dtype = t.dtype, .max = max, .data = {}, .dim_order = {}}, t.dims);
+  }
+  ValueId add_input(const TestTensor& t) {
+    const ValueId id = add_tensor(t);
+    inputs[graph::index(id)] = t;
+    return id;
+  }
+
+  Status build(const Case& c) {
+    const graph::OpInfo* info = lookup().find(c.op_);
+    if (info == nullptr) return unsupported(fmt::format("unknown operator {}", c.op_));
+    def = &op(*info);
+    graph::Node node;
+    node.op = info;
+    for (const Case::Value& v : c.args_) {
+      if (const auto* t = std::get_if<TestTensor>(&v))
+        node.args.push_back(add_input(*t));
+      else if (std::holds_alternative<Case::None>(v))
+        node.args.push_back(add(graph::Null{}));
+      else if (const auto* d = std::get_if<double>(&v))
+        node.args.push_back(add(*d));
+      else if (const auto* i = std::get_if<int64_t>(&v))
+        node.args.push_back(add(*i));
+      else if (const auto* b = std::get_if<bool>(&v))
+        node.args.push_back(add(*b));
+      else if (const auto* s = std::get_if<std::string>(&v))
+        node.args.push_back(add(*s));
+      else if (const auto* l = std::get_if<std::vector<int64_t>>(&v))
+        node.args.push_back(add(graph::IntList{*l}));
+      else if (const auto* f = std::get_if<std::vector<double>>(&v))
+        node.args.push_back(add(graph::DoubleList{*f}));
+      else if (const auto* ts = std::get_if<std::vector<TestTensor>>(&v)) {
+        graph::ValueList list;
+        for (const TestTensor& item : *ts) list.items.push_back(add_input(item));
+        node.args.push_back(add(std::move(list)));
+      } else if (const auto* os = std::get_if<std::vector<std::optional<TestTensor>>>(&v)) {
+        graph::ValueList list;
+        for (const auto& item : *os)
+          list.items.push_back(item ? add_input(*item) : graph::kNoValue);
+        node.args.push_back(add(std::move(list)));
+      } else if (const auto* n = std::get_if<Case::LiveInt>(&v)) {
+        node.args.push_back(add(graph::LiveScalar{}));
+        live.scalars.back() = {graph::ScalarKind::kInt, n->value, static_cast<double>(n->value)};
+      } else if (const auto* ns = std::get_if<Case::LiveInts>(&v)) {
+        graph::ValueList list;
+        for (const int64_t item : ns->values) {
+          list.items.push_back(add(graph::LiveScalar{}));
+          live.scalars.back() = {graph::ScalarKind::kInt, item, static_cast<double>(item)};
+        }
+        node.args.push_back(add(std::move(list)));
+      }
+    }
+    if (c.in_place_) {
+      node.args.push_back(node.args[0]);
+    } else if (c.outs_.empty()) {
+      node.args.push_back(add(graph::LiveScalar{}));
+    } else if (!c.out_is_list_) {
+      results.push_back(add_tensor(c.outs_[0]));
+      node.args.push_back(results[0]);
+    } else {
+      graph::ValueList list;
+      for (const TestTensor& t : c.outs_) list.items.push_back(add_tensor(t));
+      results = list.items;
+      node.args.push_back(add(std::move(list)));
+    }
+    g.nodes.push_back(std::move(node));
+    PTERYX_TRY(check_schema(g, g.nodes[0], *def));
+    Live next = live;
+    const Node n(g, g.nodes[0], *def, live);
+    Shapes shapes(n, next);
+    PTERYX_TRY(def->shape(n, shapes));
+    for (size_t i = 0; i < results.size(); ++i) {
+      const Dims& got = next.dims[graph::index(results[i])];
+      if (got != c.outs_[i].dims) {
+        return invalid_argument(fmt::format("shape of result {}: want {}, got {}", i,
+                                            to_string(c.outs_[i].dims), to_string(got)));
+      }
+    }
+    live = next;
+    for (size_t a = 0; a < def->args.size(); ++a) {
+      if (def->args[a].mutated) results.push_back(g.nodes[0].args[a]);
+    }
+    return {};
+  }
+
+  Result<std::vector<TestTensor>> run_cpu() {
+    struct Memory : Host {
+      std::map<uint32_t, std::vector<std::byte>> bytes;
+      const Runner* r = nullptr;
+      HostTensor host(ValueId id) const override {
+        auto& b = const_cast<std::vector<std::byte>&>(bytes.at(graph::index(id)));
+        return {r->g.tensor(id)->dtype, r->live.dims[graph::index(id)], b.data()};
+      }
+    } memory;
+    memory.r = this;
+    for (uint32_t v = 0; v < g.values.size(); ++v) {
+      const auto* t = g.tensor(ValueId{v});
+      if (t == nullptr) continue;
+      const auto it = inputs.find(v);
+      memory.bytes[v] = it != inputs.end()
+                            ? encode(it->second, t->dtype)
+                            : std::vector<std::byte>(static_cast<size_t>(numel(live.dims[v])) *
+                                                     size_bytes(t->dtype));
+      memory.bytes[v].resize(std::max<size_t>(memory.bytes[v].size(), 1));
+    }
+    PTERYX_TRY(def->cpu(Node(g, g.nodes[0], *def, live), memory));
+    std::vector<TestTensor> out;
+    for (const ValueId id : results) {
+      const DType t = g.tensor(id)->dtype;
+      out.push_back(decode(t, t, live.dims[graph::index(id)], memory.bytes[graph::index(id)]));
+    }
+    return out;
+  }
+
+  Result<std::vector<TestTensor>> run_gpu(const std::string& route) {
+    gpu::Device& dev = device();
+    PlanContext context{.caps = dev.caps(), .forced_routes = {}};
+    if (!route.empty()) context.forced_routes.emplace_back(def->family, route);
+    Plan plan(context);
+    PTERYX_TRY(def->plan(Node(g, g.nodes[0], *def, live), plan));
+    std::map<uint32_t, gpu::BufferId> values;
+    std::vector<gpu::BufferId> owned;
+    std::vector<gpu::BindGroupId> groups;
+    const auto buffer = [&](uint64_t size, gpu::BufferKind kind) -> Result<gpu::BufferId> {
+      PTERYX_ASSIGN(const gpu::BufferId id, dev.create_buffer({size, kind, "test"}));
+      owned.push_back(id);
+      return id;
+    };
+    for (uint32_t v = 0; v < g.values.size(); ++v) {
+      const auto* t = g.tensor(ValueId{v});
+      if (t == nullptr) continue;
+      const uint64_t bytes = static_cast<uint64_t>(numel(t->max)) * size_bytes(gpu_type(t->dtype));
+      PTERYX_ASSIGN(values[v], buffer(bytes, gpu::BufferKind::kStorage));
+      // Old contents everywhere: a kernel must not count on zeros, nor on bytes behind the live
+      // end.
+      const std::vector<std::byte> dirt(align_up(bytes, 4), std::byte{0x7B});
+      PTERYX_TRY(dev.write(values[v], 0, dirt));
+      if (const auto it = inputs.find(v); it != inputs.end()) {
+        PTERYX_TRY(dev.write(values[v], 0, encode(it->second, gpu_type(t->dtype))));
+      }
+    }
+    std::vector<gpu::BufferId> scratch;
+    for (const uint64_t bytes : plan.scratch_bytes) {
+      PTERYX_ASSIGN(const gpu::BufferId id, buffer(bytes, gpu::BufferKind::kStorage));
+      scratch.push_back(id);
+    }
+    std::vector<gpu::Dispatch> dispatches;
+    for (const PlannedDispatch& d : plan.dispatches) {
+      std::vector<gpu::BindingKind> kinds = {gpu::BindingKind::kUniform};
+      PTERYX_ASSIGN(const gpu::BufferId params,
+                    buffer(std::max<uint64_t>(d.params.size(), 16), gpu::BufferKind::kUniform));
+      PTERYX_TRY(dev.write(params, 0, d.params));
+      std::vector<gpu::Binding> bindings = {{params, 0, 0}};
+      for (const PlannedBinding& b : d.bindings) {
+        kinds.push_back(b.written ? gpu::BindingKind::kStorageReadWrite
+                                  : gpu::BindingKind::kStorageRead);
+        bindings.push_back({b.kind == PlannedBinding::Kind::kScratch
+                                ? scratch[b.scratch]
+                                : values[graph::index(b.value)],
+                            0, 0});
+      }
+      PTERYX_ASSIGN(const gpu::PipelineId pipeline,
+                    dev.create_pipeline({.label = d.label,
+                                         .code = d.code,
+                                         .constants = d.constants,
+                                         .bindings = kinds,
+                                         .uses_f16 = d.f16,
+                                         .uses_subgroups = d.subgroups,
+                                         .uses_subgroup_matrix = d.subgroup_matrix}));
+      PTERYX_TRY(dev.finish_pipelines());
+      PTERYX_ASSIGN(const gpu::BindGroupId group, dev.create_bindings(pipeline, bindings, d.label));
+      groups.push_back(group);
+      dispatches.push_back({pipeline, group, d.grid});
+    }
+    std::vector<TestTensor> out;
+    std::vector<gpu::Copy> copies;
+    std::vector<uint64_t> offsets;
+    uint64_t total = 0;
+    for (const ValueId id : results) {
+      const uint64_t bytes = align_up(static_cast<uint64_t>(numel(live.dims[graph::index(id)])) *
+                                          size_bytes(gpu_type(g.tensor(id)->dtype)),
+                                      4);
+      offsets.push_back(total);
+      if (bytes > 0)
+        copies.push_back({values[graph::index(id)], 0, gpu::BufferId::kNone, total, bytes});
+      total += align_up(bytes, 256);
+    }
+    PTERYX_ASSIGN(const gpu::BufferId readback,
+                  buffer(std::max<uint64_t>(total, 4), gpu::BufferKind::kReadback));
+    for (gpu::Copy& c : copies) c.dst = readback;
+    PTERYX_TRY(dev.submit(dispatches, copies));
+    PTERYX_ASSIGN(const gpu::Ticket ticket, dev.read(readback, 0, std::max<uint64_t>(total, 4)));
+    PTERYX_TRY(dev.wait(ticket));
+    const Bytes bytes = dev.mapped(ticket);
+    for (size_t i = 0; i < results.size(); ++i) {
+      const DType t = g.tensor(results[i])->dtype;
+      const Dims& dims = live.dims[graph::index(results[i])];
+      out.push_back(decode(
+          t, gpu_type(t), dims,
+          bytes.subspan(offsets[i], static_cast<size_t>(numel(dims)) * size_bytes(gpu_type(t)))));
+    }
+    dev.release(ticket);
+    for (const gpu::BindGroupId id : groups) dev.destroy(id);
+    for (const gpu::BufferId id : owned) dev.destroy(id);
+    PTERYX_TRY(dev.take_error());
+    return out;
+  }
+};
+
+TestTensor make(DType dtype, const Dims& dims, const std::function<double(int64_t)>& f) {
+  TestTensor t{dtype, dims, {}};
+  for (int64_t i = 0; i < numel(dims); ++i) t.data.push_back(f(i));
+  return round_to(t, dtype);
+}
+
+TestTensor random(DType dtype, const Dims& dims, uint32_t seed, double lo, double hi) {
+  std::mt19937 engine(seed);
+  std::uniform_real_distribution<double> uniform(lo, hi);
+  return make(dtype, dims, [&](int64_t) {
+    const double v = uniform(engine);
+    if (dtype == DType::kBool) return v > (lo + hi) / 2 ? 1.0 : 0.0;
+    return is_float(dtype) ? v : std::round(v);
+  });
+}
+
+TestTensor round_to(const TestTensor& t, DType dtype) {
+  const std::vector<std::byte> bytes = encode(t, dtype);
+  return decode(dtype, dtype, t.dims, bytes);
+}
+
+Tolerance tolerance(DType t) {
+  if (t == DType::kF16) return {2e-3, 2e-3};
+  if (t == DType::kBF16) return {1e-2, 1e-2};
+  return is_float(t) ? Tolerance{1e-5, 1e-5} : kExact;
+}
+
+Case& Case::in(TestTensor t) {
+  args_.emplace_back(std::move(t));
+  return *this;
+}
+Case& Case::none() {
+  args_.emplace_back(None{});
+  return *this;
+}
+Case& Case::number(double v) {
+  args_.emplace_back(v);
+  return *this;
+}
+Case& Case::integer(int64_t v) {
+  args_.emplace_back(v);
+  return *this;
+}
+Case& Case::flag(bool v) {
+  args_.emplace_back(v);
+  return *this;
+}
+Case& Case::text(std::string v) {
+  args_.emplace_back(std::move(v));
+  return *this;
+}
+Case& Case::ints(std::vector<int64_t> v) {
+  args_.emplace_back(std::move(v));
+  return *this;
+}
+Case& Case::numbers(std::vector<double> v) {
+  args_.emplace_back(std::move(v));
+  return *this;
+}
+Case& Case::list(std::vector<TestTensor> v) {
+  args_.emplace_back(std::move(v));
+  return *this;
+}
+Case& Case::optional_list(std::vector<std::optional<TestTensor>> v) {
+  args_.emplace_back(std::move(v));
+  return *this;
+}
+Case& Case::live(int64_t v) {
+  args_.emplace_back(LiveInt{v});
+  return *this;
+}
+Case& Case::out(DType dtype, const Dims& dims) {
+  outs_ = {{dtype, dims, {}}};
+  return *this;
+}
+Case& Case::outs(std::vector<TestTensor> shapes) {
+  outs_ = std::move(shapes);
+  out_is_list_ = true;
+  return *this;
+}
+Case& Case::live_ints(std::vector<int64_t> v) {
+  args_.emplace_back(LiveInts{std::move(v)});
+  return *this;
+}
+Case& Case::in_place() {
+  in_place_ = true;
+  return *this;
+}
+Case& Case::scalar_out() {
+  outs_.clear();
+  return *this;
+}
+
+Result<std::vector<TestTensor>> run(const Case& c, Where where, const std::string& route) {
+  Runner r;
+  PTERYX_TRY(r.build(c));
+  return where == Where::kCpu ? r.run_cpu() : r.run_gpu(route);
+}
+
+Result<Scalar> run_scalar(const Case& c) {
+  Runner r;
+  PTERYX_TRY(r.build(c));
+  return r.live.scalars[graph::index(r.g.nodes[0].args.back())];
+}
+
+std::string compare(const std::vector<TestTensor>& got, const std::vector<TestTensor>& want,
+                    Tolerance tol) {
+  for (size_t k = 0; k < want.size(); ++k) {
+    for (size_t i = 0; i < want[k].data.size(); ++i) {
+      const double g = got[k].data[i];
+      const double w = want[k].data[i];
+      if (std::isnan(w) ? std::isnan(g) : g == w) continue;
+      if (!(std::fabs(g - w) <= tol.absolute + tol.relative * std::fabs(w))) {
+        return fmt::format("result {} element {}: want {}, got {}", k, i, w, g);
+      }
+    }
+  }
+  return "";
+}
+
+void expect_op(const Case& c, const std::vector<TestTensor>& want, Tolerance tol) {
+  Runner r;
+  if (const Status s = r.build(c); !s.ok()) {
+    ADD_FAILURE() << c.op() << ": " << s.message();
+    return;
+  }
+  int ran = 0;
+  const auto check = [&](const std::string& what, const Result<std::vector<TestTensor>>& got) {
+    ++ran;
+    if (!got.ok()) {
+      ADD_FAILURE() << c.op() << " " << what << ": " << got.status().message();
+      return;
+    }
+    if (const std::string text = compare(*got, want, tol); !text.empty())
+      ADD_FAILURE() << c.op() << " " << what << ": " << text;
+  };
+  if (r.def->cpu != nullptr) check("on the CPU", run(c, Where::kCpu));
+  const Node n(r.g, r.g.nodes[0], *r.def, r.live);
+  if (runs_on_gpu(n)) {
+    check("on the GPU", run(c, Where::kGpu));
+    for (const Route& route : r.def->routes) {
+      if (route.fits != nullptr && !route.fits(n, device().caps())) continue;
+      check(fmt::format("on the GPU, route {}", route.name),
+            run(c, Where::kGpu, std::string(route.name)));
+    }
+  }
+  EXPECT_GT(ran, 0) << c.op() << " ran nowhere";
+}
+
+void expect_error(const Case& c, std::string_view text) {
+  Runner r;
+  Status s = r.build(c);
+  if (s.ok() && r.def->plan != nullptr) {
+    const PlanContext context{.caps = device().caps(), .forced_routes = {}};
+    Plan plan(context);
+    s = r.def->plan(Node(r.g, r.g.nodes[0], *r.def, r.live), plan);
+  }
+  ASSERT_FALSE(s.ok()) << c.op() << " was accepted";
+  EXPECT_NE(s.message().find(text), std::string_view::npos) << s.message();
+}
+
+}  // namespace pteryx::ops::testing

@@ -1,0 +1,95 @@
+// Runs one operator by itself, on the GPU through every route and on the CPU, for the tests of
+// operators.
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "pteryx/ops/op.h"
+
+namespace pteryx::ops::testing {
+
+// Elements as doubles, rounded to the type when they enter the graph.
+struct TestTensor {
+  DType dtype = DType::kF32;
+  Dims dims;
+  std::vector<double> data;
+};
+TestTensor make(DType dtype, const Dims& dims, const std::function<double(int64_t)>& f);
+// Uniform in [lo, hi]; integers for integer types; repeatable.
+TestTensor random(DType dtype, const Dims& dims, uint32_t seed = 1, double lo = -2, double hi = 2);
+TestTensor round_to(const TestTensor& t, DType dtype);
+
+struct Tolerance {
+  double absolute = 1e-5;
+  double relative = 1e-5;
+};
+inline constexpr Tolerance kExact{0, 0};
+Tolerance tolerance(DType t);  // for plain arithmetic at that type
+
+// A call: arguments in schema order, then the result types and dims.
+class Case {
+ public:
+  explicit Case(std::string op) : op_(std::move(op)) {}
+  Case& in(TestTensor t);
+  Case& none();
+  Case& number(double v);
+  Case& integer(int64_t v);
+  Case& flag(bool v);
+  Case& text(std::string v);
+  Case& ints(std::vector<int64_t> v);
+  Case& numbers(std::vector<double> v);
+  Case& list(std::vector<TestTensor> v);
+  Case& optional_list(std::vector<std::optional<TestTensor>> v);  // a list with None members
+  Case& live(int64_t v);                       // a scalar known only while running
+  Case& live_ints(std::vector<int64_t> v);     // a list of them
+  Case& out(DType dtype, const Dims& dims);    // single result
+  Case& outs(std::vector<TestTensor> shapes);  // several results: dtype and dims are used
+  Case& scalar_out();
+  Case& in_place();  // the result is argument 0
+
+  const std::string& op() const { return op_; }
+
+ private:
+  friend struct Runner;
+  struct None {};
+  struct LiveInt {
+    int64_t value = 0;
+  };
+  struct LiveInts {
+    std::vector<int64_t> values;
+  };
+  using Value = std::variant<None, TestTensor, double, int64_t, bool, std::string,
+                             std::vector<int64_t>, std::vector<double>, std::vector<TestTensor>,
+                             std::vector<std::optional<TestTensor>>, LiveInt, LiveInts>;
+  std::string op_;
+  std::vector<Value> args_;
+  std::vector<TestTensor> outs_;
+  bool out_is_list_ = false;
+  bool in_place_ = false;
+};
+
+enum class Where : uint8_t { kGpu, kCpu };
+
+// Schema check, shape, plan, run. `route` is "" or a name of the op's family. Inputs the op mutates
+// come after results.
+Result<std::vector<TestTensor>> run(const Case& c, Where where = Where::kGpu,
+                                    const std::string& route = "");
+// The scalar that shape() computes, for a case with scalar_out().
+Result<Scalar> run_scalar(const Case& c);
+
+// "" if every element of got is within tol of want, else the first that is not.
+std::string compare(const std::vector<TestTensor>& got, const std::vector<TestTensor>& want,
+                    Tolerance tol);
+// Runs on the CPU and on the GPU with every route that fits, and compares each with `want`. Where
+// the op has no CPU kernel, or no GPU plan for these types, only the other is run; having neither
+// fails.
+void expect_op(const Case& c, const std::vector<TestTensor>& want, Tolerance tol);
+// Expects an error whose message contains `text`.
+void expect_error(const Case& c, std::string_view text);
+
+}  // namespace pteryx::ops::testing
