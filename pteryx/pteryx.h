@@ -1,0 +1,160 @@
+// Pteryx: run ExecuTorch programs on any GPU through WebGPU.
+//
+//   #include <pteryx/pteryx.h>
+//
+//   auto session = pteryx::Session::load("model.pte");
+//   if (!session.ok()) return fail(session.status().message());
+//
+//   std::vector<float> x(1 * 3 * 224 * 224);
+//   const pteryx::Value inputs[] = {pteryx::tensor<float>({1, 3, 224, 224}, x)};
+//   auto outputs = session->run("forward", inputs);
+//   if (!outputs.ok()) return fail(outputs.status().message());
+//
+//   std::span<const float> scores = outputs->front().tensor()->as<float>();
+//
+// Nothing throws: every fallible call returns a Status or a Result. A session is used by one thread
+// at a time; several sessions may share a device from several threads.
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "pteryx/base/dims.h"
+#include "pteryx/base/dtype.h"
+#include "pteryx/base/status.h"
+
+namespace pteryx {
+
+namespace gpu {
+class Device;
+struct Counters;
+}  // namespace gpu
+
+// The DType of a C++ type.
+template <typename T>
+constexpr DType dtype_of() {
+  if constexpr (std::is_same_v<T, bool>)
+    return DType::kBool;
+  else if constexpr (std::is_same_v<T, uint8_t>)
+    return DType::kU8;
+  else if constexpr (std::is_same_v<T, int8_t>)
+    return DType::kI8;
+  else if constexpr (std::is_same_v<T, int16_t>)
+    return DType::kI16;
+  else if constexpr (std::is_same_v<T, int32_t>)
+    return DType::kI32;
+  else if constexpr (std::is_same_v<T, int64_t>)
+    return DType::kI64;
+  else if constexpr (std::is_same_v<T, float>)
+    return DType::kF32;
+  else if constexpr (std::is_same_v<T, double>)
+    return DType::kF64;
+}
+
+// A tensor in somebody else's memory.
+struct TensorView {
+  DType dtype = DType::kF32;
+  Dims dims;
+  const void* data = nullptr;
+  Dims strides = {};        // in elements; empty = dense row-major
+  uint64_t size_bytes = 0;  // of the memory at data
+
+  template <typename T>
+  std::span<const T> as() const {
+    return dtype == dtype_of<T>() ? std::span(static_cast<const T*>(data), size_bytes / sizeof(T))
+                                  : std::span<const T>();
+  }
+};
+
+// What goes into a method and comes out of it.
+class Value {
+ public:
+  Value() = default;                          // None
+  Value(TensorView v) : v_(std::move(v)) {}   // NOLINT: implicit by design
+  Value(int64_t v) : v_(v) {}                 // NOLINT
+  Value(double v) : v_(v) {}                  // NOLINT
+  Value(bool v) : v_(v) {}                    // NOLINT
+  Value(std::string v) : v_(std::move(v)) {}  // NOLINT
+
+  const TensorView* tensor() const { return std::get_if<TensorView>(&v_); }
+  const int64_t* integer() const { return std::get_if<int64_t>(&v_); }
+  const double* number() const { return std::get_if<double>(&v_); }
+  const bool* flag() const { return std::get_if<bool>(&v_); }
+  const std::string* text() const { return std::get_if<std::string>(&v_); }
+
+ private:
+  std::variant<std::monostate, TensorView, int64_t, double, bool, std::string> v_;
+};
+
+template <typename T>
+TensorView tensor(const Dims& dims, std::span<const T> data) {
+  return {
+      .dtype = dtype_of<T>(), .dims = dims, .data = data.data(), .size_bytes = data.size_bytes()};
+}
+template <typename T>
+TensorView tensor(const Dims& dims, const std::vector<T>& data) {
+  return tensor(dims, std::span<const T>(data));
+}
+
+struct ValueInfo {
+  std::string kind;  // "tensor", "int", "float", "bool", "string", "none"
+  DType dtype = DType::kF32;
+  Dims dims;             // upper bound
+  bool dynamic = false;  // a smaller size is allowed
+  Value fixed = {};      // of an input that is not a tensor: the only value it takes
+};
+
+struct MethodInfo {
+  std::string name;
+  std::vector<ValueInfo> inputs;
+  std::vector<ValueInfo> outputs;
+  uint64_t gpu_bytes = 0;  // memory it holds on the device, constants included
+  uint64_t host_bytes = 0;
+};
+
+struct LoadOptions {
+  std::vector<std::string> data_files = {};       // .ptd
+  std::vector<std::string> methods = {};          // empty = all
+  std::shared_ptr<gpu::Device> device = nullptr;  // null = the default one of the machine
+  uint64_t memory_limit = 0;  // GPU bytes; 0 = none. Over it, load fails with the number
+  bool cpu_only = false;      // run on the CPU whatever has a CPU kernel
+  std::string routes = {};    // "linear:tiled,conv:direct"; empty reads PTERYX_ROUTE
+  uint32_t plan_cache = 16;   // shapes remembered per method
+  // Called from load with what is being done and how far it is; returning false cancels the load
+  // (kCancelled).
+  std::function<bool(std::string_view what, uint64_t done, uint64_t total)> progress = nullptr;
+};
+
+class Session {
+ public:
+  // Loads a program and plans every method. Errors: kIo, kInvalidProgram, kUnsupported (all
+  // operators at once), kMemory, kDevice, kCancelled.
+  static Result<Session> load(const std::string& path, const LoadOptions& options = {});
+
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+  ~Session();
+
+  std::span<const MethodInfo> methods() const;
+  // Runs a method. Outputs stay valid until the next run of the same method; state such as KV
+  // caches is kept. A call with wrong inputs changes nothing. Errors: kInvalidArgument, kDevice.
+  Result<std::span<const Value>> run(std::string_view method, std::span<const Value> inputs);
+  // Puts all state back to what it was after load.
+  Status reset();
+
+  const std::shared_ptr<gpu::Device>& device() const;
+
+ private:
+  struct Impl;
+  explicit Session(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace pteryx

@@ -1,0 +1,233 @@
+// Reports about programs. SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/session/inspect.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "pteryx/graph/build.h"
+#include "pteryx/ops/schema.h"
+#include "pteryx/ops/table.h"
+#include "pteryx/program/program.h"
+
+namespace pteryx {
+namespace {
+
+using graph::Graph;
+using graph::ValueId;
+
+// A middling GPU: what WebGPU promises everywhere, with room for real weights.
+gpu::Caps planning_caps() {
+  gpu::Caps caps;
+  caps.max_buffer_bytes = uint64_t{4} << 30;
+  caps.max_binding_bytes = uint64_t{2} << 30;
+  return caps;
+}
+
+Value literal(const graph::Value& v) {
+  if (const auto* i = std::get_if<int64_t>(&v)) return *i;
+  if (const auto* d = std::get_if<double>(&v)) return *d;
+  if (const auto* b = std::get_if<bool>(&v)) return *b;
+  if (const auto* s = std::get_if<std::string>(&v)) return *s;
+  if (const auto* t = std::get_if<graph::Tensor>(&v); t != nullptr && t->data) {
+    return TensorView{
+        .dtype = t->dtype, .dims = t->max, .data = t->data->data(), .size_bytes = t->data->size()};
+  }
+  return {};
+}
+
+ValueInfo describe_value(const Graph& g, ValueId id) {
+  const graph::Value& v = g[id];
+  ValueInfo info;
+  if (const auto* t = g.tensor(id)) {
+    info.kind = "tensor";
+    info.dtype = t->dtype;
+    info.dims = t->max;
+    info.dynamic = t->dynamic;
+    return info;
+  }
+  if (const auto* live = std::get_if<graph::LiveScalar>(&v)) {
+    info.kind = live->kind == graph::ScalarKind::kInt    ? "int"
+                : live->kind == graph::ScalarKind::kBool ? "bool"
+                                                         : "float";
+    return info;
+  }
+  info.fixed = literal(v);
+  info.kind = info.fixed.integer() != nullptr  ? "int"
+              : info.fixed.number() != nullptr ? "float"
+              : info.fixed.flag() != nullptr   ? "bool"
+              : info.fixed.text() != nullptr   ? "string"
+                                               : "none";
+  return info;
+}
+
+// Where each node would run, also in a graph that cannot run as a whole.
+std::vector<OperatorUse> count_operators(const Graph& g) {
+  ops::Live bound;
+  bound.dims.resize(g.values.size());
+  bound.scalars.resize(g.values.size());
+  for (uint32_t i = 0; i < g.values.size(); ++i) {
+    if (const auto* t = std::get_if<graph::Tensor>(&g.values[i])) bound.dims[i] = t->max;
+  }
+  std::map<std::string_view, OperatorUse> uses;
+  for (const graph::Node& n : g.nodes) {
+    if (n.kind != graph::Node::Kind::kOp) continue;
+    const std::string_view name = n.op != nullptr ? n.op->name : n.spelling;
+    OperatorUse& use = uses[name];
+    use.name = name;
+    ++use.count;
+    const ops::OpDef* def = n.op == nullptr ? nullptr : &ops::op(*n.op);
+    if (def == nullptr || !ops::check_schema(g, n, *def).ok()) {
+      ++use.unsupported;
+    } else if (def->op_class != ops::OpClass::kCompute) {
+      ++use.free;
+    } else if (ops::runs_on_gpu(ops::Node(g, n, *def, bound))) {
+      ++use.gpu;
+    } else if (def->cpu != nullptr) {
+      ++use.cpu;
+    } else {
+      ++use.unsupported;
+    }
+  }
+  std::vector<OperatorUse> list;
+  for (auto& [name, use] : uses) list.push_back(std::move(use));
+  std::stable_sort(list.begin(), list.end(),
+                   [](const auto& a, const auto& b) { return a.count > b.count; });
+  return list;
+}
+
+std::vector<Weight> list_weights(const Graph& g) {
+  std::vector<Weight> weights;
+  for (uint32_t i = 0; i < g.values.size(); ++i) {
+    const auto* t = std::get_if<graph::Tensor>(&g.values[i]);
+    if (t == nullptr || (!t->data && !t->state)) continue;
+    weights.push_back({std::string(g.label(ValueId{i})), t->dtype, t->max,
+                       static_cast<uint64_t>(numel(t->max)) * size_bytes(t->dtype), t->state});
+  }
+  std::stable_sort(weights.begin(), weights.end(),
+                   [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+  return weights;
+}
+
+std::string escape(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string to_dot(const Graph& g) {
+  std::string text = fmt::format("digraph \"{}\" {{\n  node [shape=box, fontname=\"Helvetica\"];\n",
+                                 escape(g.method));
+  std::vector<bool> drawn(g.values.size());
+  const auto draw = [&](ValueId id) {
+    if (drawn[graph::index(id)]) return;
+    drawn[graph::index(id)] = true;
+    const graph::Tensor& t = *g.tensor(id);
+    text += fmt::format("  v{} [label=\"{}\\n{} {}\", shape={}];\n", graph::index(id),
+                        escape(g.label(id)), name(t.dtype), to_string(t.max),
+                        t.data || t.state ? "cylinder" : "ellipse");
+  };
+  for (size_t i = 0; i < g.nodes.size(); ++i) {
+    const graph::Node& n = g.nodes[i];
+    text += fmt::format("  n{} [label=\"{}\", style=filled, fillcolor=lightgrey];\n", i,
+                        escape(n.op != nullptr ? n.op->name : n.spelling));
+    for (size_t a = 0; a < n.args.size(); ++a) {
+      const bool result = a + 1 == n.args.size();
+      for_each_tensor(g, n.args[a], [&](ValueId id) {
+        draw(id);
+        text += result ? fmt::format("  n{} -> v{};\n", i, graph::index(id))
+                       : fmt::format("  v{} -> n{};\n", graph::index(id), i);
+      });
+    }
+  }
+  return text + "}\n";
+}
+
+}  // namespace
+
+Result<ops::PlanContext> make_context(const gpu::Caps& caps, std::string routes) {
+  if (routes.empty()) {
+    const char* from_environment = std::getenv("PTERYX_ROUTE");
+    if (from_environment != nullptr) routes = from_environment;
+  }
+  ops::PlanContext context{.caps = caps, .forced_routes = {}};
+  for (size_t at = 0; at < routes.size();) {
+    const size_t end = std::min(routes.find(',', at), routes.size());
+    const std::string item = routes.substr(at, end - at);
+    at = end + 1;
+    const size_t colon = item.find(':');
+    std::string known;
+    bool found = false;
+    for (const ops::OpDef& def : ops::all_ops()) {
+      for (const ops::Route& r : def.routes) {
+        const std::string spelled = fmt::format("{}:{}", def.family, r.name);
+        found = found || spelled == item;
+        if (known.find(spelled) == std::string::npos)
+          known += (known.empty() ? "" : ", ") + spelled;
+      }
+    }
+    if (!found)
+      return invalid_argument(fmt::format("there is no route '{}'; there are: {}", item, known));
+    context.forced_routes.emplace_back(item.substr(0, colon), item.substr(colon + 1));
+  }
+  return context;
+}
+
+MethodInfo describe_method(const Graph& g, const Layout& layout) {
+  MethodInfo info;
+  info.name = g.method;
+  for (const ValueId id : g.inputs) info.inputs.push_back(describe_value(g, id));
+  for (const ValueId id : g.outputs) {
+    info.outputs.push_back(describe_value(g, id));
+    info.outputs.back().dynamic = !layout.is_static;
+  }
+  info.gpu_bytes = layout.memory.gpu_total();
+  info.host_bytes = layout.memory.host;
+  return info;
+}
+
+Result<ProgramReport> inspect(const std::string& path, const InspectOptions& options) {
+  PTERYX_ASSIGN(const program::Program program, program::Program::open(path, options.data_files));
+  PTERYX_ASSIGN(const ops::PlanContext context, make_context(planning_caps(), ""));
+  ProgramReport report{path, program.file_bytes(), program.named_data().size(), {}};
+  for (const program::MethodRecord& record : program.methods()) {
+    MethodReport m;
+    m.info.name = record.name;
+    m.delegates = record.delegates.size();
+    auto graph = graph::build_graph(program, record, ops::lookup());
+    if (!graph.ok()) {
+      if (graph.status().code() != Code::kUnsupported) {
+        return std::move(graph).status().during(
+            fmt::format("reading method '{}' of {}", record.name, path));
+      }
+      m.problem = graph.status().message();
+      report.methods.push_back(std::move(m));
+      continue;
+    }
+    m.nodes = graph->nodes.size();
+    m.operators = count_operators(*graph);
+    m.weights = list_weights(*graph);
+    m.metadata = record.instructions.empty() && record.inputs.empty();
+    if (options.dot) m.dot = to_dot(*graph);
+    auto layout = make_layout(*graph, context, {});
+    if (layout.ok()) {
+      m.info = describe_method(*graph, *layout);
+      m.memory = layout->memory;
+    } else {
+      m.info = describe_method(*graph, Layout{});
+      m.problem = layout.status().message();
+    }
+    if (m.metadata) {
+      for (const ValueId id : graph->outputs) m.constants.push_back(literal((*graph)[id]));
+    }
+    report.methods.push_back(std::move(m));
+  }
+  return report;
+}
+
+}  // namespace pteryx

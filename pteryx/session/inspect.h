@@ -1,0 +1,61 @@
+// What a program holds and how it would run, told without a GPU.
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pteryx/pteryx.h"
+#include "pteryx/session/layout.h"
+
+namespace pteryx {
+
+// Capabilities to plan with, and the routes that `routes` ("family:route,...") or PTERYX_ROUTE
+// forces. Errors: kInvalidArgument for a family or route that does not exist.
+Result<ops::PlanContext> make_context(const gpu::Caps& caps, std::string routes);
+
+MethodInfo describe_method(const graph::Graph& g, const Layout& layout);
+
+struct OperatorUse {
+  std::string name;
+  uint32_t count = 0;
+  uint32_t gpu = 0;
+  uint32_t cpu = 0;
+  uint32_t free = 0;  // views and scalar arithmetic: no work of their own
+  uint32_t unsupported = 0;
+};
+struct Weight {
+  std::string name;
+  DType dtype = DType::kF32;
+  Dims dims;
+  uint64_t bytes = 0;
+  bool state = false;
+};
+struct MethodReport {
+  MethodInfo info;
+  bool metadata = false;         // no instructions: its outputs are constants
+  std::vector<Value> constants;  // of a metadata method
+  size_t delegates = 0;
+  size_t nodes = 0;
+  std::vector<OperatorUse> operators;
+  std::vector<Weight> weights;  // largest first
+  MemoryNeed memory;
+  std::string problem;  // why it cannot run, or ""
+  std::string dot;      // the graph for Graphviz
+};
+struct ProgramReport {
+  std::string path;
+  uint64_t file_bytes = 0;
+  size_t named_data = 0;
+  std::vector<MethodReport> methods;
+};
+
+struct InspectOptions {
+  std::vector<std::string> data_files;
+  bool dot = false;
+};
+// Errors: those of reading the file. Operators that cannot run are in the report.
+Result<ProgramReport> inspect(const std::string& path, const InspectOptions& options);
+
+}  // namespace pteryx

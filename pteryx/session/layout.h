@@ -1,0 +1,119 @@
+// How a graph will run: which node on the GPU and which on the CPU, which values share memory, what
+// is uploaded and downloaded when. Pure: needs capabilities, not a device, so `inspect` and tests
+// make one anywhere.
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "pteryx/graph/graph.h"
+#include "pteryx/graph/memory_plan.h"
+#include "pteryx/ops/op.h"
+
+namespace pteryx {
+
+inline constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
+
+enum class Place : uint8_t {
+  kNothing,  // a view that costs nothing, or a jump
+  kScalar,   // host scalars, computed with the shapes
+  kItem,     // a scalar read from a tensor
+  kGpu,
+  kCpu,
+};
+
+// One piece of memory: a tensor value and the values that are views of it.
+struct Root {
+  graph::ValueId value = graph::kNoValue;  // the one that owns the memory
+  bool gpu = false;                        // some GPU node uses it
+  bool host = false;                       // some CPU node or the caller uses it
+  bool constant = false;
+  bool state = false;
+  bool input = false;
+  bool written = false;      // by a node
+  bool cross_block = false;  // used in more than one block
+  uint64_t gpu_bytes = 0;    // at the bound, multiple of 4
+  uint64_t host_bytes = 0;
+  uint32_t slot = kNone;         // shared GPU buffer; kNone: a buffer of its own
+  uint64_t readback_offset = 0;  // in the readback buffer, if it is ever downloaded
+};
+
+struct Step {
+  enum class Kind : uint8_t {
+    kHost,      // run node `index` on the CPU
+    kUpload,    // host memory of root `index` to its GPU buffer
+    kSubmit,    // dispatches of span `index`, then copies of `downloads` to the readback buffer
+    kDownload,  // wait, then readback memory to the host memory of the last submit's downloads
+  };
+  Kind kind = Kind::kHost;
+  uint32_t index = 0;
+  std::vector<uint32_t> downloads = {};  // roots
+};
+
+struct Span {
+  std::vector<uint32_t> nodes;  // GPU nodes in order
+};
+
+// Nodes whose shapes are all known when the first of them runs.
+struct Block {
+  uint32_t begin = 0;
+  uint32_t end = 0;  // node range
+  std::vector<Step> steps;
+  std::vector<Span> spans;
+  std::vector<uint32_t> items;              // kItem nodes, evaluated before the shapes
+  std::vector<graph::ValueId> key_tensors;  // their live dims ...
+  std::vector<graph::ValueId> key_scalars;  // ... and these scalars decide every shape of the block
+  uint32_t jump = kNone;                    // a jump node that ends it
+};
+
+struct MemoryNeed {
+  uint64_t constants = 0;
+  uint64_t state = 0;
+  uint64_t activations = 0;
+  uint64_t scratch = 0;   // temporaries of kernels at the bound
+  uint64_t transfer = 0;  // readback buffers
+  uint64_t gpu_total() const { return constants + state + activations + scratch + transfer; }
+  uint64_t host = 0;
+};
+
+struct Layout {
+  std::vector<const ops::OpDef*> defs;  // of each node; null for jumps
+  std::vector<Place> place;             // of each node
+  std::vector<uint32_t> root_of;        // of each value; kNone for scalars and lists
+  std::vector<uint32_t> item_source;    // of each node: root to read a kItem scalar from
+  std::vector<Root> roots;
+  std::vector<Block> blocks;
+  std::vector<uint64_t> slot_bytes;
+  uint64_t readback_bytes = 0;
+  ops::Live bound;  // dims at the bound
+  MemoryNeed memory;
+  bool is_static = true;  // no input may change its size
+
+  const Root& root(graph::ValueId id) const { return roots[root_of[graph::index(id)]]; }
+};
+
+struct LayoutOptions {
+  bool cpu_only = false;  // every node that has a CPU kernel runs there
+};
+
+// Checks every node and decides where it runs. Errors: kUnsupported listing every operator that
+// cannot run, kInvalidProgram for contradictions between a node and its arguments.
+Result<Layout> make_layout(const graph::Graph& g, const ops::PlanContext& context,
+                           const LayoutOptions& options);
+
+// Visits the tensors of an argument, looking into lists.
+template <typename F>
+void for_each_tensor(const graph::Graph& g, graph::ValueId id, F&& visit) {
+  if (const auto* list = std::get_if<graph::ValueList>(&g[id])) {
+    for (const graph::ValueId item : list->items) {
+      if (item != graph::kNoValue && g.tensor(item) != nullptr) visit(item);
+    }
+  } else if (g.tensor(id) != nullptr) {
+    visit(id);
+  }
+}
+
+}  // namespace pteryx

@@ -1,0 +1,120 @@
+// One method, loaded: its graph, memory and recorded plans, and how it runs.
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "pteryx/graph/graph.h"
+#include "pteryx/ops/op.h"
+#include "pteryx/pteryx.h"
+#include "pteryx/session/layout.h"
+#include "pteryx/session/owned.h"
+
+namespace pteryx {
+
+// Constants on the GPU, shared by every method of a session; keyed by where their bytes lie in the
+// file.
+class ConstantPool {
+ public:
+  explicit ConstantPool(std::shared_ptr<gpu::Device> device) : device_(std::move(device)) {}
+  // Uploads `t` or finds it. Progress counts bytes.
+  Result<gpu::BufferId> upload(const graph::Tensor& t, std::string_view label,
+                               const LoadOptions& options);
+  void set_total(uint64_t bytes) { total_ = bytes; }
+
+ private:
+  std::shared_ptr<gpu::Device> device_;
+  std::map<std::pair<const std::byte*, DType>, OwnedBuffer> buffers_;
+  uint64_t done_ = 0;
+  uint64_t total_ = 0;
+};
+
+// Everything a block needs on the GPU for one set of live sizes.
+struct Recording {
+  std::vector<int64_t> key;
+  uint64_t hash = 0;
+  uint64_t last_used = 0;
+  ops::Live live;
+  std::vector<gpu::Dispatch> dispatches;
+  std::vector<uint32_t> span_begin;            // of each span, and the end
+  std::vector<std::vector<gpu::Copy>> copies;  // of each span's submit
+  OwnedBuffer params;
+  std::vector<OwnedBindings> bindings;
+  std::vector<std::shared_ptr<OwnedBuffer>> scratch;
+};
+
+class Method final : public ops::Host {
+ public:
+  // Plans and allocates. `context` holds the device's capabilities and forced routes.
+  static Result<std::unique_ptr<Method>> create(graph::Graph graph, Layout layout,
+                                                std::shared_ptr<gpu::Device> device,
+                                                ops::PlanContext context, ConstantPool& constants,
+                                                const LoadOptions& options);
+
+  const graph::Graph& graph() const { return graph_; }
+  const Layout& layout() const { return layout_; }
+  Result<std::span<const Value>> run(std::span<const Value> inputs);
+  Status reset();
+  size_t cached_plans() const;
+
+ private:
+  Method(graph::Graph graph, Layout layout, std::shared_ptr<gpu::Device> device,
+         ops::PlanContext context, uint32_t plan_cache);
+
+  Status allocate(ConstantPool& constants, const LoadOptions& options);
+  Status init_host(uint32_t root);
+  Status init_state();
+  void find_published();
+
+  Status bind_inputs(std::span<const Value> inputs);
+  Status bind_tensor(size_t i, const TensorView& v);
+  Status convert_input(size_t i, const TensorView& v, const Dims& strides,
+                       const ops::HostTensor& to) const;
+  Status run_block(size_t block);
+  Status evaluate_items(const Block& b);
+  Result<Recording*> find_recording(size_t block);
+  Status record(const Block& b, Recording& r);
+  Status record_node(uint32_t node, const ops::Live& live, Recording& r,
+                     std::vector<std::byte>& params, std::vector<struct PendingDispatch>& pending);
+  Result<gpu::BufferId> scratch_buffer(size_t i, uint64_t bytes, Recording& r);
+  Status execute(const Block& b, Recording& r);
+  Status upload(uint32_t root);
+  Status download(const Step& step);
+  Status next_block(const Block& b, size_t& at) const;
+  void collect_outputs();
+
+  ops::HostTensor host(graph::ValueId id) const override;
+  gpu::BufferId buffer(graph::ValueId id) const;
+  uint64_t live_elements(uint32_t root) const;
+  uint64_t gpu_element(uint32_t root) const;  // bytes of one element in the GPU buffer
+
+  graph::Graph graph_;
+  Layout layout_;
+  std::shared_ptr<gpu::Device> device_;
+  ops::PlanContext context_;
+  uint32_t plan_cache_;
+
+  std::vector<OwnedBuffer> owned_;  // slots, private roots
+  std::vector<gpu::BufferId> root_buffer_;
+  std::vector<std::vector<std::byte>> memory_;  // host memory that roots own
+  std::vector<std::byte*> root_host_;           // where each root's host memory is
+  std::vector<bool> stage_;  // inputs that must be copied: written, or handed out again
+  OwnedBuffer readback_;
+  std::vector<std::shared_ptr<OwnedBuffer>> scratch_;
+  std::vector<uint64_t> scratch_bytes_;
+  std::vector<int32_t> narrow_;  // i64 on its way to the GPU
+
+  ops::Live live_;                     // inputs, and values that cross blocks
+  const ops::Live* active_ = nullptr;  // of the block that runs
+  std::vector<std::vector<std::unique_ptr<Recording>>> recordings_;  // of each block
+  std::vector<std::vector<graph::ValueId>> published_;  // of each block: values others read
+  std::vector<int64_t> key_;
+  uint64_t clock_ = 0;
+  std::vector<Value> outputs_;
+};
+
+}  // namespace pteryx

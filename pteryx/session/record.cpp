@@ -1,0 +1,174 @@
+// From live sizes to recorded dispatches: shapes, plans, pipelines, bindings, params; and the cache
+// of all that.
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <bit>
+
+#include <fmt/format.h>
+
+#include "pteryx/session/method.h"
+
+namespace pteryx {
+
+using graph::index;
+using graph::ValueId;
+
+// A dispatch whose pipeline is compiling.
+struct PendingDispatch {
+  gpu::PipelineId pipeline = gpu::PipelineId::kNone;
+  std::vector<gpu::Binding> bindings;  // binding 0, the params, has its buffer filled in later
+  gpu::Grid grid;
+  std::string label;
+};
+
+namespace {
+
+uint64_t hash_of(std::span<const int64_t> key) {
+  uint64_t h = 0x9E3779B97F4A7C15U;
+  for (const int64_t v : key) h = (h ^ static_cast<uint64_t>(v)) * 0x100000001B3U + (h >> 29);
+  return h;
+}
+
+}  // namespace
+
+Result<Recording*> Method::find_recording(size_t at) {
+  const Block& b = layout_.blocks[at];
+  key_.clear();
+  for (const ValueId id : b.key_tensors) {
+    for (const int64_t d : live_.dims[index(id)]) key_.push_back(d);
+  }
+  for (const ValueId id : b.key_scalars) {
+    const ops::Scalar& s = live_.scalars[index(id)];
+    key_.push_back(s.kind == graph::ScalarKind::kDouble ? std::bit_cast<int64_t>(s.d) : s.i);
+  }
+  const uint64_t hash = hash_of(key_);
+  auto& cache = recordings_[at];
+  ++clock_;
+  for (const auto& r : cache) {
+    if (r->hash == hash && r->key == key_) {
+      r->last_used = clock_;
+      return r.get();
+    }
+  }
+  auto made = std::make_unique<Recording>();
+  made->key = key_;
+  made->hash = hash;
+  made->last_used = clock_;
+  PTERYX_TRY(record(b, *made));
+  if (cache.size() >= plan_cache_) {
+    const auto oldest =
+        std::min_element(cache.begin(), cache.end(),
+                         [](const auto& x, const auto& y) { return x->last_used < y->last_used; });
+    if (active_ == &(*oldest)->live) active_ = nullptr;
+    cache.erase(oldest);
+  }
+  cache.push_back(std::move(made));
+  return cache.back().get();
+}
+
+Status Method::record(const Block& b, Recording& r) {
+  r.live = live_;
+  for (uint32_t i = b.begin; i < b.end; ++i) {
+    if (layout_.defs[i] == nullptr || layout_.place[i] == Place::kItem) continue;
+    const ops::Node n(graph_, graph_.nodes[i], *layout_.defs[i], r.live);
+    ops::Shapes shapes(n, r.live);
+    PTERYX_TRY(layout_.defs[i]->shape(n, shapes));
+  }
+  std::vector<std::byte> params;
+  std::vector<PendingDispatch> pending;
+  for (const Span& span : b.spans) {
+    r.span_begin.push_back(static_cast<uint32_t>(pending.size()));
+    for (const uint32_t node : span.nodes)
+      PTERYX_TRY(record_node(node, r.live, r, params, pending));
+  }
+  r.span_begin.push_back(static_cast<uint32_t>(pending.size()));
+  PTERYX_TRY(device_->finish_pipelines());
+  if (!params.empty()) {
+    PTERYX_ASSIGN(r.params,
+                  make_buffer(device_, params.size(), gpu::BufferKind::kUniform, "params"));
+    PTERYX_TRY(device_->write(r.params.get(), 0, params));
+  }
+  for (PendingDispatch& p : pending) {
+    p.bindings[0].buffer = r.params.get();
+    PTERYX_ASSIGN(const gpu::BindGroupId id,
+                  device_->create_bindings(p.pipeline, p.bindings, p.label));
+    r.bindings.emplace_back(device_, id);
+    r.dispatches.push_back({p.pipeline, id, p.grid});
+  }
+  r.copies.resize(b.spans.size());
+  for (const Step& s : b.steps) {
+    if (s.kind != Step::Kind::kSubmit) continue;
+    for (const uint32_t root : s.downloads) {
+      const Root& info = layout_.roots[root];
+      const DType t = graph_.tensor(info.value)->dtype;
+      const uint64_t element = t == DType::kI64 ? 4 : size_bytes(t);
+      const uint64_t bytes =
+          align_up(static_cast<uint64_t>(numel(r.live.dims[index(info.value)])) * element, 4);
+      if (bytes > 0) {
+        r.copies[s.index].push_back(
+            {root_buffer_[root], 0, readback_.get(), info.readback_offset, bytes});
+      }
+    }
+  }
+  return {};
+}
+
+Status Method::record_node(uint32_t node, const ops::Live& live, Recording& r,
+                           std::vector<std::byte>& params, std::vector<PendingDispatch>& pending) {
+  const ops::OpDef& def = *layout_.defs[node];
+  ops::Plan plan(context_);
+  const ops::Node n(graph_, graph_.nodes[node], def, live);
+  PTERYX_TRY(def.plan(n, plan));
+  std::vector<gpu::BufferId> scratch;
+  for (size_t i = 0; i < plan.scratch_bytes.size(); ++i) {
+    PTERYX_ASSIGN(const gpu::BufferId id, scratch_buffer(i, plan.scratch_bytes[i], r));
+    scratch.push_back(id);
+  }
+  for (const ops::PlannedDispatch& d : plan.dispatches) {
+    PendingDispatch p;
+    std::vector<gpu::BindingKind> kinds = {gpu::BindingKind::kUniform};
+    const uint64_t offset = align_up(params.size(), device_->caps().uniform_alignment);
+    params.resize(offset + std::max<size_t>(align_up(d.params.size(), 16), 16));
+    std::copy(d.params.begin(), d.params.end(), params.begin() + static_cast<ptrdiff_t>(offset));
+    p.bindings.push_back({gpu::BufferId::kNone, offset, params.size() - offset});
+    for (const ops::PlannedBinding& b : d.bindings) {
+      kinds.push_back(b.written ? gpu::BindingKind::kStorageReadWrite
+                                : gpu::BindingKind::kStorageRead);
+      const bool temporary = b.kind == ops::PlannedBinding::Kind::kScratch;
+      p.bindings.push_back({temporary ? scratch[b.scratch] : buffer(b.value), 0, 0});
+    }
+    auto pipeline = device_->create_pipeline({.label = d.label,
+                                              .code = d.code,
+                                              .constants = d.constants,
+                                              .bindings = kinds,
+                                              .uses_f16 = d.f16,
+                                              .uses_subgroups = d.subgroups,
+                                              .uses_subgroup_matrix = d.subgroup_matrix});
+    if (!pipeline.ok())
+      return std::move(pipeline).status().during(graph::describe(graph_, graph_.nodes[node]));
+    p.pipeline = *pipeline;
+    p.grid = d.grid;
+    p.label = d.label;
+    pending.push_back(std::move(p));
+  }
+  return {};
+}
+
+// Temporaries are shared by all nodes: dispatches run one after another.
+Result<gpu::BufferId> Method::scratch_buffer(size_t i, uint64_t bytes, Recording& r) {
+  bytes = std::max<uint64_t>(bytes, 4);
+  if (scratch_.size() <= i) scratch_.resize(i + 1);
+  // A recording keeps what it bound; the largest so far serves whoever comes next.
+  const bool large_enough = scratch_[i] != nullptr && scratch_bytes_[i] >= bytes;
+  if (!large_enough) {
+    PTERYX_ASSIGN(OwnedBuffer b, make_buffer(device_, bytes, gpu::BufferKind::kStorage,
+                                             fmt::format("scratch {}", i)));
+    scratch_[i] = std::make_shared<OwnedBuffer>(std::move(b));
+    scratch_bytes_.resize(std::max(scratch_bytes_.size(), i + 1));
+    scratch_bytes_[i] = bytes;
+  }
+  if (r.scratch.empty() || r.scratch.back() != scratch_[i]) r.scratch.push_back(scratch_[i]);
+  return scratch_[i]->get();
+}
+
+}  // namespace pteryx
