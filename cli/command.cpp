@@ -1,0 +1,67 @@
+// Shared parts of the subcommands. SPDX-License-Identifier: BSD-3-Clause
+#include "command.h"
+
+#include <chrono>
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+namespace pteryx::cli {
+
+int fail(const Status& status, int exit) {
+  fmt::print(stderr, "pteryx: {}\n", status.message());
+  return exit;
+}
+
+int load_exit(const Status& status) {
+  switch (status.code()) {
+    case Code::kInvalidProgram:
+    case Code::kUnsupported:
+    case Code::kIo: return kBadFile;
+    default: return kFailed;
+  }
+}
+
+void add_run_options(CLI::App& app, RunOptions& o) {
+  app.add_option("--adapter", o.adapter,
+                 "GPU to use: its number or part of its name in `pteryx doctor`, or 'software'");
+  app.add_option("--provider", o.provider, "WebGPU library: dawn or wgpu")
+      ->check(CLI::IsMember({"dawn", "wgpu"}));
+  app.add_option("--route", o.routes, "kernel routes to force, e.g. matmul:naive");
+  app.add_option("--data", o.data_files, "external data file (.ptd); may be repeated")
+      ->type_name("FILE");
+  app.add_option("--memory-limit", o.memory_limit_mib,
+                 "refuse programs that need more GPU memory (MiB)");
+  app.add_flag("--cpu", o.cpu_only, "run on the CPU whatever has a CPU kernel");
+}
+
+Result<std::shared_ptr<gpu::Device>> open(const RunOptions& o) {
+  return gpu::open_device({.adapter = o.adapter, .provider = o.provider});
+}
+
+LoadOptions load_options(const RunOptions& o, std::shared_ptr<gpu::Device> device) {
+  LoadOptions options;
+  options.data_files = o.data_files;
+  options.device = std::move(device);
+  options.routes = o.routes;
+  options.cpu_only = o.cpu_only;
+  options.memory_limit = o.memory_limit_mib << 20;
+  if (isatty(STDERR_FILENO) != 0) {
+    const auto start = std::chrono::steady_clock::now();
+    options.progress = [start, shown = false](std::string_view what, uint64_t done,
+                                              uint64_t total) mutable {
+      if (std::chrono::steady_clock::now() - start < std::chrono::seconds(1)) return true;
+      if (total > 0)
+        fmt::print(stderr, "\r\033[K{} {} %", what, done * 100 / total);
+      else
+        fmt::print(stderr, "\r\033[K{}", what);
+      if (total > 0 && done >= total) fmt::print(stderr, "\r\033[K");
+      std::fflush(stderr);
+      return true;
+    };
+  }
+  return options;
+}
+
+}  // namespace pteryx::cli

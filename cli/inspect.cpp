@@ -1,0 +1,222 @@
+// pteryx inspect: what a program holds and how it would run. SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/session/inspect.h"
+
+#include <fstream>
+#include <map>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "command.h"
+
+namespace pteryx::cli {
+namespace {
+
+using nlohmann::json;
+
+struct Options {
+  std::string model;
+  std::vector<std::string> data_files;
+  std::string dot;
+  bool as_json = false;
+};
+
+std::string bytes_text(uint64_t bytes) {
+  if (bytes >= uint64_t{1} << 30)
+    return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / (1 << 30));
+  if (bytes >= 1 << 20) return fmt::format("{:.2f} MiB", static_cast<double>(bytes) / (1 << 20));
+  if (bytes >= 1 << 10) return fmt::format("{:.1f} KiB", static_cast<double>(bytes) / (1 << 10));
+  return fmt::format("{} B", bytes);
+}
+
+std::string scalar_text(const Value& v) {
+  if (const auto* i = v.integer()) return std::to_string(*i);
+  if (const auto* d = v.number()) return fmt::format("{}", *d);
+  if (const auto* b = v.flag()) return *b ? "true" : "false";
+  if (const auto* s = v.text()) return fmt::format("\"{}\"", *s);
+  if (const auto* t = v.tensor()) return fmt::format("{} {}", name(t->dtype), to_string(t->dims));
+  return "none";
+}
+
+// "f32 [1, 64, 32]", with "≤" where a smaller size is allowed.
+std::string value_text(const ValueInfo& v) {
+  if (v.kind != "tensor") return fmt::format("{} {}", v.kind, scalar_text(v.fixed));
+  return fmt::format("{} {}{}", name(v.dtype), v.dynamic ? "up to " : "", to_string(v.dims));
+}
+
+std::string place_text(const OperatorUse& use) {
+  std::string text;
+  const auto add = [&](uint32_t n, std::string_view where) {
+    if (n == 0) return;
+    if (!text.empty()) text += ", ";
+    text += n == use.count ? std::string(where) : fmt::format("{} {}", n, where);
+  };
+  add(use.gpu, "GPU");
+  add(use.cpu, "CPU");
+  add(use.free, "no work");
+  add(use.unsupported, "unsupported");
+  return text;
+}
+
+// Bytes and tensors of each element type.
+std::map<std::string, std::pair<size_t, uint64_t>> by_type(const std::vector<Weight>& weights) {
+  std::map<std::string, std::pair<size_t, uint64_t>> sums;
+  for (const Weight& w : weights) {
+    auto& [count, bytes] = sums[std::string(name(w.dtype))];
+    ++count;
+    bytes += w.bytes;
+  }
+  return sums;
+}
+
+void print_method(const MethodReport& m) {
+  fmt::print("\nmethod {}\n", m.info.name);
+  for (size_t i = 0; i < m.info.inputs.size(); ++i)
+    fmt::print("  input {}   {}\n", i, value_text(m.info.inputs[i]));
+  for (size_t i = 0; i < m.info.outputs.size(); ++i)
+    fmt::print("  output {}  {}\n", i, value_text(m.info.outputs[i]));
+  fmt::print("  {} delegate{}, {} nodes\n", m.delegates, m.delegates == 1 ? "" : "s", m.nodes);
+  if (!m.operators.empty()) {
+    fmt::print("\n  {:48} {:>6}  runs on\n", "operator", "count");
+    for (const OperatorUse& use : m.operators) {
+      fmt::print("  {:48} {:>6}  {}\n", use.name, use.count, place_text(use));
+    }
+  }
+  if (!m.weights.empty()) {
+    fmt::print("\n  weights\n");
+    for (const auto& [type, sum] : by_type(m.weights)) {
+      fmt::print("    {:5} {:>6} tensors  {}\n", type, sum.first, bytes_text(sum.second));
+    }
+    for (size_t i = 0; i < m.weights.size() && i < 5; ++i) {
+      const Weight& w = m.weights[i];
+      fmt::print("    largest: {} {} {}, {}{}\n", w.name, name(w.dtype), to_string(w.dims),
+                 bytes_text(w.bytes), w.state ? ", state" : "");
+    }
+  }
+  if (!m.problem.empty()) {
+    fmt::print("\n  cannot run: {}\n", m.problem);
+    return;
+  }
+  const MemoryNeed& need = m.memory;
+  fmt::print(
+      "\n  peak GPU memory {} (weights {}, state {}, activations {}, temporaries {}, transfers "
+      "{}); host {}\n",
+      bytes_text(need.gpu_total()), bytes_text(need.constants), bytes_text(need.state),
+      bytes_text(need.activations), bytes_text(need.scratch), bytes_text(need.transfer),
+      bytes_text(need.host));
+}
+
+void print_text(const ProgramReport& r) {
+  fmt::print("{}: {}, {} method{}, {} named blobs\n", r.path, bytes_text(r.file_bytes),
+             r.methods.size(), r.methods.size() == 1 ? "" : "s", r.named_data);
+  bool metadata = false;
+  for (const MethodReport& m : r.methods) {
+    metadata = metadata || m.metadata;
+    if (!m.metadata) print_method(m);
+  }
+  if (!metadata) return;
+  fmt::print("\nmetadata\n");
+  for (const MethodReport& m : r.methods) {
+    if (!m.metadata) continue;
+    std::string values;
+    for (const Value& v : m.constants) values += (values.empty() ? "" : ", ") + scalar_text(v);
+    fmt::print("  {:28} {}\n", m.info.name, values);
+  }
+}
+
+json scalar_json(const Value& v) {
+  if (const auto* i = v.integer()) return *i;
+  if (const auto* d = v.number()) return *d;
+  if (const auto* b = v.flag()) return *b;
+  if (const auto* s = v.text()) return *s;
+  return nullptr;
+}
+
+json value_json(const ValueInfo& v) {
+  if (v.kind != "tensor") return {{"kind", v.kind}, {"value", scalar_json(v.fixed)}};
+  json dims = json::array();
+  for (const int64_t d : v.dims) {
+    dims.push_back({{"min", v.dynamic ? std::min<int64_t>(d, 1) : d}, {"max", d}});
+  }
+  return {{"kind", "tensor"}, {"dtype", name(v.dtype)}, {"dims", dims}, {"dynamic", v.dynamic}};
+}
+
+json method_json(const MethodReport& m) {
+  json j = {{"name", m.info.name},
+            {"metadata", m.metadata},
+            {"delegates", m.delegates},
+            {"nodes", m.nodes}};
+  j["inputs"] = json::array();
+  j["outputs"] = json::array();
+  j["operators"] = json::array();
+  j["weights"] = json::array();
+  for (const ValueInfo& v : m.info.inputs) j["inputs"].push_back(value_json(v));
+  for (const ValueInfo& v : m.info.outputs) j["outputs"].push_back(value_json(v));
+  for (const OperatorUse& u : m.operators) {
+    j["operators"].push_back({{"name", u.name},
+                              {"count", u.count},
+                              {"gpu", u.gpu},
+                              {"cpu", u.cpu},
+                              {"free", u.free},
+                              {"unsupported", u.unsupported}});
+  }
+  for (const Weight& w : m.weights) {
+    j["weights"].push_back({{"name", w.name},
+                            {"dtype", name(w.dtype)},
+                            {"dims", w.dims.span()},
+                            {"bytes", w.bytes},
+                            {"state", w.state}});
+  }
+  j["memory"] = {{"gpu_total", m.memory.gpu_total()},
+                 {"constants", m.memory.constants},
+                 {"state", m.memory.state},
+                 {"activations", m.memory.activations},
+                 {"scratch", m.memory.scratch},
+                 {"transfer", m.memory.transfer},
+                 {"host", m.memory.host}};
+  if (m.metadata) {
+    j["values"] = json::array();
+    for (const Value& v : m.constants) j["values"].push_back(scalar_json(v));
+  }
+  if (!m.problem.empty()) j["problem"] = m.problem;
+  return j;
+}
+
+int run(const Options& o) {
+  const auto report = inspect(o.model, {.data_files = o.data_files, .dot = !o.dot.empty()});
+  if (!report.ok()) return fail(report.status(), load_exit(report.status()));
+  if (!o.dot.empty()) {
+    std::ofstream out(o.dot);
+    for (const MethodReport& m : report->methods) {
+      if (!m.metadata) out << m.dot;
+    }
+    if (!out.flush()) return fail(io_error(fmt::format("cannot write {}", o.dot)), kFailed);
+  }
+  if (o.as_json) {
+    json j = {{"path", report->path},
+              {"file_bytes", report->file_bytes},
+              {"named_data", report->named_data}};
+    j["methods"] = json::array();
+    for (const MethodReport& m : report->methods) j["methods"].push_back(method_json(m));
+    fmt::print("{}\n", j.dump(2, ' ', false, json::error_handler_t::replace));
+  } else {
+    print_text(*report);
+  }
+  return kSuccess;
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app, Action& action) {
+  auto o = std::make_shared<Options>();
+  CLI::App* sub =
+      app.add_subcommand("inspect", "Show what a program holds and how it would run; needs no GPU");
+  sub->add_option("model", o->model, "program (.pte)")->required()->type_name("MODEL.pte");
+  sub->add_option("--data", o->data_files, "external data file (.ptd); may be repeated")
+      ->type_name("FILE");
+  sub->add_option("--graph", o->dot, "write the graph for Graphviz")->type_name("OUT.dot");
+  sub->add_flag("--json", o->as_json, "print as JSON");
+  sub->callback([o, &action] { action = [o] { return run(*o); }; });
+}
+
+}  // namespace pteryx::cli

@@ -1,0 +1,277 @@
+// pteryx verify: runs every case of a manifest and compares with its goldens.
+// SPDX-License-Identifier: BSD-3-Clause
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "command.h"
+
+#include "pteryx/base/file.h"
+#include "pteryx/ops/op.h"
+#include "pteryx/session/inspect.h"
+
+namespace pteryx::cli {
+namespace {
+
+using nlohmann::json;
+
+struct Options {
+  RunOptions run;
+  std::string manifest;
+  std::vector<std::string> only;
+  std::vector<std::string> suites;
+  bool as_json = false;
+};
+
+struct Outcome {
+  std::string name;
+  std::string operators;
+  size_t runs = 0;
+  double worst = 0;         // |got - want|
+  double milliseconds = 0;  // of the last run
+  std::string problem;      // "" = passed
+};
+
+// Files of goldens, each mapped once.
+class Files {
+ public:
+  explicit Files(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  std::string path(const std::string& file) const { return (folder_ / file).string(); }
+  Result<Bytes> open(const std::string& file) {
+    auto& entry = files_[file];
+    if (entry == nullptr) {
+      PTERYX_ASSIGN(entry, MappedFile::open(path(file)));
+    }
+    return entry->bytes();
+  }
+
+ private:
+  std::filesystem::path folder_;
+  std::map<std::string, std::shared_ptr<const MappedFile>> files_;
+};
+
+Result<TensorView> golden(Files& files, const json& t) {
+  const std::string type = t.at("dtype").get<std::string>();
+  const auto dtype = dtype_from_numpy_name(type);
+  if (!dtype) return invalid_argument(fmt::format("manifest: unknown dtype '{}'", type));
+  const auto shape = t.at("shape").get<std::vector<int64_t>>();
+  const auto count = checked_numel(shape, size_bytes(*dtype));
+  if (!count || shape.size() > kMaxRank)
+    return invalid_argument(fmt::format("manifest: shape {}", to_string(shape)));
+  PTERYX_ASSIGN(const Bytes file, files.open(t.at("file").get<std::string>()));
+  const uint64_t bytes = static_cast<uint64_t>(*count) * size_bytes(*dtype);
+  const auto data = slice(file, t.at("offset").get<uint64_t>(), bytes);
+  if (!data)
+    return invalid_argument(fmt::format("manifest: {} ends before offset {} + {}",
+                                        t.at("file").dump(), t.at("offset").dump(), bytes));
+  return TensorView{.dtype = *dtype,
+                    .dims = Dims(std::span<const int64_t>(shape)),
+                    .data = data->data(),
+                    .size_bytes = bytes};
+}
+
+// "" if got is within tolerance of want everywhere.
+std::string compare(const Value& value, const TensorView& want, double atol, double rtol,
+                    double& worst) {
+  TensorView got;
+  int64_t scalar = 0;
+  if (const auto* t = value.tensor()) {
+    got = *t;
+  } else if (const auto* i = value.integer()) {
+    scalar = *i;
+    got = tensor<int64_t>(want.dims, std::span<const int64_t>(&scalar, 1));
+  } else {
+    return "is not a tensor";
+  }
+  if (got.dtype != want.dtype)
+    return fmt::format("type: expected {}, got {}", name(want.dtype), name(got.dtype));
+  if (got.dims != want.dims)
+    return fmt::format("shape: expected {}, got {}", to_string(want.dims), to_string(got.dims));
+  const auto at = [](const TensorView& v, int64_t i) {
+    return ops::HostTensor{v.dtype, v.dims, static_cast<std::byte*>(const_cast<void*>(v.data))}
+        .number(i);
+  };
+  std::string problem;
+  for (int64_t i = 0; i < numel(want.dims); ++i) {
+    const double g = at(got, i);
+    const double w = at(want, i);
+    if (g == w || (std::isnan(g) && std::isnan(w))) continue;
+    const double error = std::fabs(g - w);
+    worst = std::isnan(error) ? error : std::max(worst, error);
+    if (!(error <= atol + rtol * std::fabs(w)) && problem.empty()) {
+      problem = fmt::format("element {}: expected {}, got {}", i, w, g);
+    }
+  }
+  return problem;
+}
+
+Status run_case(const json& c, Files& files, const Options& o,
+                const std::shared_ptr<gpu::Device>& device, Outcome& outcome) {
+  LoadOptions options = load_options(o.run, device);
+  options.progress = nullptr;
+  for (const json& f : c.value("ptd", json::array()))
+    options.data_files.push_back(files.path(f.get<std::string>()));
+  const std::string method = c.value("method", "forward");
+  options.methods = {method};
+  const std::string program = files.path(c.at("pte").get<std::string>());
+  if (const auto report = inspect(program, {.data_files = options.data_files}); report.ok()) {
+    for (const MethodReport& m : report->methods) {
+      if (m.info.name != method) continue;
+      uint32_t gpu = 0;
+      uint32_t cpu = 0;
+      for (const OperatorUse& use : m.operators) {
+        gpu += use.gpu;
+        cpu += use.cpu;
+      }
+      const std::string first = m.operators.size() == 1 ? m.operators[0].name : std::string();
+      outcome.operators =
+          cpu == 0 ? fmt::format("{} GPU", gpu) : fmt::format("{} GPU, {} CPU", gpu, cpu);
+    }
+  }
+  PTERYX_ASSIGN(Session session, Session::load(program, options));
+  const double atol = c.value("atol", 1e-4);
+  const double rtol = c.value("rtol", 1e-4);
+  for (const json& run : c.at("runs")) {
+    std::vector<Value> inputs;
+    for (const json& t : run.at("inputs")) {
+      if (t.is_object()) {
+        PTERYX_ASSIGN(TensorView v, golden(files, t));
+        inputs.emplace_back(std::move(v));
+      } else if (t.is_boolean()) {
+        inputs.emplace_back(t.get<bool>());
+      } else if (t.is_number_integer()) {
+        inputs.emplace_back(t.get<int64_t>());
+      } else if (t.is_number()) {
+        inputs.emplace_back(t.get<double>());
+      } else {
+        inputs.emplace_back();
+      }
+    }
+    const auto start = std::chrono::steady_clock::now();
+    PTERYX_ASSIGN(const auto outputs, session.run(method, inputs));
+    outcome.milliseconds =
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    const json& wanted = run.at("outputs");
+    if (wanted.size() != outputs.size()) {
+      return invalid_argument(fmt::format("run {}: expected {} outputs, got {}", outcome.runs,
+                                          wanted.size(), outputs.size()));
+    }
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      PTERYX_ASSIGN(const TensorView want, golden(files, wanted[i]));
+      const std::string problem = compare(outputs[i], want, atol, rtol, outcome.worst);
+      if (!problem.empty()) {
+        return Status(Code::kInvalidArgument,
+                      fmt::format("run {} output {} {}", outcome.runs, i, problem));
+      }
+    }
+    ++outcome.runs;
+  }
+  return {};
+}
+
+bool wanted(const json& c, const Options& o) {
+  const std::string case_name = c.at("name").get<std::string>();
+  const auto matches = [&](const std::string& pattern) {
+    return pattern.ends_with('*') ? case_name.starts_with(pattern.substr(0, pattern.size() - 1))
+                                  : case_name == pattern;
+  };
+  if (!o.only.empty() && std::none_of(o.only.begin(), o.only.end(), matches)) return false;
+  return o.suites.empty() ||
+         std::find(o.suites.begin(), o.suites.end(), c.value("suite", "")) != o.suites.end();
+}
+
+void print_table(const std::vector<Outcome>& outcomes) {
+  size_t width = 7;
+  size_t operators = 9;
+  for (const Outcome& r : outcomes) {
+    width = std::max(width, r.name.size());
+    operators = std::max(operators, r.operators.size());
+  }
+  fmt::print("{:{}}  {:{}}  {:>4}  {:>13}  {:>9}\n", "program", width, "operators", operators,
+             "runs", "largest error", "ms");
+  for (const Outcome& r : outcomes) {
+    fmt::print("{:{}}  {:{}}  {:>4}  {:>13.3g}  {:>9.3f}  {}\n", r.name, width, r.operators,
+               operators, r.runs, r.worst, r.milliseconds, r.problem.empty() ? "ok" : "FAILED");
+    if (!r.problem.empty()) fmt::print("    {}\n", r.problem);
+  }
+}
+
+int verify(const Options& o) {
+  std::ifstream in(o.manifest);
+  if (!in) return fail(io_error(fmt::format("cannot read {}", o.manifest)), kBadFile);
+  const json manifest = json::parse(in, nullptr, false);
+  if (manifest.is_discarded() || !manifest.is_object() || !manifest.contains("cases")) {
+    return fail(invalid_argument(
+                    fmt::format("{} is not a manifest: no JSON object with \"cases\"", o.manifest)),
+                kBadFile);
+  }
+  const auto device = open(o.run);
+  if (!device.ok()) return fail(device.status(), kNoGpu);
+  const gpu::Caps& caps = (*device)->caps();
+  if (!o.as_json) fmt::print("GPU: {} ({})\n", caps.adapter, caps.provider);
+  Files files(std::filesystem::path(o.manifest).parent_path());
+  std::vector<Outcome> outcomes;
+  size_t failed = 0;
+  for (const json& c : manifest["cases"]) {
+    Outcome outcome;
+    try {
+      if (!wanted(c, o)) continue;
+      outcome.name = c.at("name").get<std::string>();
+      if (const Status s = run_case(c, files, o, *device, outcome); !s.ok())
+        outcome.problem = s.message();
+    } catch (const json::exception& e) {
+      outcome.problem = fmt::format("manifest: {}", e.what());
+    }
+    if (!outcome.problem.empty()) ++failed;
+    outcomes.push_back(std::move(outcome));
+  }
+  if (o.as_json) {
+    json list = json::array();
+    for (const Outcome& r : outcomes) {
+      list.push_back({{"name", r.name},
+                      {"operators", r.operators},
+                      {"runs", r.runs},
+                      {"largest_error", r.worst},
+                      {"ms", r.milliseconds},
+                      {"ok", r.problem.empty()},
+                      {"problem", r.problem}});
+    }
+    const json whole = {{"gpu", caps.adapter},
+                        {"provider", caps.provider},
+                        {"cases", list},
+                        {"passed", outcomes.size() - failed},
+                        {"failed", failed}};
+    fmt::print("{}\n", whole.dump(2, ' ', false, json::error_handler_t::replace));
+  } else {
+    print_table(outcomes);
+    fmt::print("{} passed, {} failed on {}\n", outcomes.size() - failed, failed, caps.adapter);
+  }
+  if (outcomes.empty()) return fail(invalid_argument("no case of the manifest matches"), kUsage);
+  return failed == 0 ? kSuccess : kFailed;
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, Action& action) {
+  auto o = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand(
+      "verify", "Run the cases of a manifest and compare with their expected results");
+  sub->add_option("manifest", o->manifest, "manifest.json beside its programs and goldens")
+      ->required()
+      ->type_name("MANIFEST.json");
+  sub->add_option("--only", o->only, "run this case; NAME or PREFIX*; may be repeated")
+      ->type_name("NAME");
+  sub->add_option("--suite", o->suites, "run only cases of this suite; may be repeated")
+      ->type_name("SUITE");
+  sub->add_flag("--json", o->as_json, "print the results as JSON");
+  add_run_options(*sub, o->run);
+  sub->callback([o, &action] { action = [o] { return verify(*o); }; });
+}
+
+}  // namespace pteryx::cli
