@@ -40,5 +40,6 @@ void add_run(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);
 void add_verify(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
+void add_ops(CLI::App& app, Action& action);
 
 }  // namespace pteryx::cli

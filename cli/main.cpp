@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
   pteryx::cli::add_inspect(app, action);
   pteryx::cli::add_verify(app, action);
   pteryx::cli::add_doctor(app, action);
+  pteryx::cli::add_ops(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

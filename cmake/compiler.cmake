@@ -21,6 +21,9 @@ target_compile_options(pteryx_options INTERFACE
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(pteryx_options INTERFACE -Wno-restrict)  # g++ 12 sees overlaps in std::string's operator+
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  target_compile_options(pteryx_options INTERFACE -Wno-deprecated-declarations)  # libstdc++ 12's own stable_sort
+endif()
 
 # Errors are values inside the library: no exception can be thrown there or cross its boundary.
 add_library(pteryx_library_options INTERFACE)

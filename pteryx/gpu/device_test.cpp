@@ -146,6 +146,14 @@ TEST(Device, WritesAnyLength) {
   }
 }
 
+TEST(Device, LargeWritesArriveWhole) {
+  const auto device = open_or_die();
+  const std::vector<uint32_t> words = counting((size_t{70} << 20) / 4, 5);
+  const BufferId buffer = buffer_with(*device, std::as_bytes(std::span(words)), "large");
+  const std::vector<uint32_t> got = values_from<uint32_t>(*device, buffer, words.size());
+  EXPECT_TRUE(got == words);
+}
+
 TEST(Device, ReadsAnyRange) {
   const auto device = open_or_die();
   std::array<std::byte, 64> bytes;

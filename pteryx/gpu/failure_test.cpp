@@ -1,6 +1,7 @@
 // What a device says when something is wrong, and that it says so instead of crashing.
 // SPDX-License-Identifier: BSD-3-Clause
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -30,6 +31,11 @@ std::string error_of(const Result<T>& result, Code code) {
   if (!result.ok()) return error_of(result.status(), code);
   ADD_FAILURE() << "it worked";
   return {};
+}
+
+template <typename T>
+Status status_of(Result<T> result) {
+  return result.ok() ? ok_status() : std::move(result).status();
 }
 
 TEST(Failure, BufferAboveTheLimit) {
@@ -228,7 +234,37 @@ TEST(Failure, ALostDeviceOnlyReturnsErrors) {
 
 // Whatever call comes first after the loss reports it; none crashes.
 TEST(Failure, AnyCallMayBeTheFirstAfterALoss) {
-  for (int first = 0; first < 6; ++first) {
+  struct Things {
+    Device& device;
+    Dispatch dispatch;
+    Binding binding;
+    BufferId y, back;
+  };
+  using Call = Status (*)(const Things&);
+  const Call calls[] = {
+      [](const Things& t) { return t.device.write(t.y, 0, bytes_of(uint32_t{1})); },
+      [](const Things& t) { return t.device.submit({&t.dispatch, 1}, {}); },
+      [](const Things& t) {
+        const Copy copy = {.src = t.y, .dst = t.back, .size = 16};
+        return t.device.submit({}, {&copy, 1});
+      },
+      [](const Things& t) { return t.device.submit({}, {}); },
+      [](const Things& t) { return status_of(t.device.create_buffer({.size = 4, .label = "b"})); },
+      [](const Things& t) {
+        const ShaderDesc other = {.label = "test/other",
+                                  .code = "@compute @workgroup_size(1) fn main() {}"};
+        PTERYX_ASSIGN([[maybe_unused]] const PipelineId id, t.device.create_pipeline(other));
+        return t.device.finish_pipelines();
+      },
+      [](const Things& t) {
+        return status_of(t.device.create_bindings(t.dispatch.pipeline, {&t.binding, 1}, "b"));
+      },
+      [](const Things& t) {
+        PTERYX_ASSIGN(const Ticket ticket, t.device.read(t.back, 0, 16));
+        return t.device.wait(ticket);
+      },
+  };
+  for (const Call call : calls) {
     const auto device = open_or_die();
     const PipelineId pipeline = pipeline_or_die(*device, kOne);
     const BufferId y = buffer_or_die(*device, {.size = 16, .label = "y"});
@@ -236,30 +272,9 @@ TEST(Failure, AnyCallMayBeTheFirstAfterALoss) {
         buffer_or_die(*device, {.size = 16, .kind = BufferKind::kReadback, .label = "back"});
     const Binding binding = {.buffer = y};
     const BindGroupId bindings = bindings_or_die(*device, pipeline, {&binding, 1});
-    const Dispatch dispatch = {pipeline, bindings, {}};
-    const Copy copy = {.src = y, .dst = back, .size = 16};
     lose(*device);
-    switch (first) {
-      case 0: error_of(device->submit({&dispatch, 1}, {&copy, 1}), Code::kDevice); break;
-      case 1: error_of(device->submit({}, {}), Code::kDevice); break;
-      case 2: error_of(device->create_buffer({.size = 4, .label = "b"}), Code::kDevice); break;
-      case 3: {
-        const ShaderDesc other = {.label = "test/other",
-                                  .code = "@compute @workgroup_size(1) fn main() {}"};
-        Status status = ok_status();
-        if (const Result<PipelineId> id = device->create_pipeline(other); id.ok()) {
-          status = device->finish_pipelines();
-          EXPECT_EQ(status.code(), Code::kDevice);
-        }
-        break;
-      }
-      case 4: error_of(device->create_bindings(pipeline, {&binding, 1}, "b"), Code::kDevice); break;
-      case 5: {
-        const Result<Ticket> ticket = device->read(back, 0, 16);
-        if (ticket.ok()) error_of(device->wait(*ticket), Code::kDevice);
-        break;
-      }
-    }
+    const Things things = {*device, {pipeline, bindings, {}}, binding, y, back};
+    EXPECT_EQ(call(things).code(), Code::kDevice) << "call " << &call - calls;
   }
 }
 

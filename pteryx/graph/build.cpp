@@ -24,6 +24,7 @@ using program::TensorRecord;
 using program::ValueRecord;
 
 constexpr std::string_view kPrepack = "et_vk.prepack.default";
+constexpr std::string_view kCopyIndex = "executorch_prim::et_copy_index.tensor";
 
 bool identity_order(std::span<const uint8_t> order) {
   for (size_t i = 0; i < order.size(); ++i) {
@@ -217,7 +218,8 @@ class Builder {
   }
 
   void after_write(uint32_t i) {
-    if (const TensorRecord* t = planned(i)) latest_[address(*t)] = {i, ++sequence_};
+    const TensorRecord* t = planned(i);
+    if (t != nullptr && numel(t->sizes) > 0) latest_[address(*t)] = {i, ++sequence_};
   }
 
   // In-place results may carry another value's id: bring them home.
@@ -243,7 +245,27 @@ class Builder {
     return stable;
   }
 
+  // A result that is also a plain argument (buffers updated by way of a functional operator) is
+  // computed aside and copied: no dispatch may read and write one buffer.
   void emit(std::string_view spelling, std::vector<ValueId> args) {
+    const OpInfo* info = ops_.find(spelling);
+    const auto* result =
+        args.empty() ? nullptr : std::get_if<Tensor>(&g_.values[index(args.back())]);
+    for (size_t a = 0; result != nullptr && a + 1 < args.size(); ++a) {
+      const bool in_place = info != nullptr && ((info->mutated >> a) & 1U) != 0;
+      if (args[a] != args.back() || in_place) continue;
+      const ValueId home = args.back();
+      args.back() =
+          add(Tensor{.dtype = result->dtype, .max = result->max, .data = {}, .dim_order = {}},
+              fmt::format("new {}", g_.label(home)));
+      append(spelling, args);
+      append(kCopyOp, {args.back(), home});
+      return;
+    }
+    append(spelling, std::move(args));
+  }
+
+  void append(std::string_view spelling, std::vector<ValueId> args) {
     Node n;
     n.spelling = intern(spelling);
     n.op = ops_.find(n.spelling);
@@ -303,16 +325,24 @@ class Builder {
   // last, once.
   std::vector<uint32_t> without_repeated_results(const std::vector<uint32_t>& args) const {
     std::vector<uint32_t> out = args;
-    if (const auto* list = std::get_if<program::TensorListRecord>(&method_.values[args.back()])) {
-      const size_t count = list->items.size();
-      bool repeated = count > 0 && args.size() > count;
-      for (size_t i = 0; repeated && i < count; ++i) {
-        repeated = list->items[i] == args[args.size() - 1 - count + i];
-      }
-      if (repeated) out.erase(out.end() - 1 - static_cast<ptrdiff_t>(count), out.end() - 1);
-    } else if (args.size() >= 2 && is_tensor(args.back()) && args.back() == args[args.size() - 2]) {
-      out.pop_back();
+    if (args.size() < 2) return out;
+    const uint32_t before = args[args.size() - 2];
+    const auto* list = std::get_if<program::TensorListRecord>(&method_.values[args.back()]);
+    if (list == nullptr) {
+      if (is_tensor(args.back()) && args.back() == before) out.pop_back();
+      return out;
     }
+    const auto* twin = std::get_if<program::TensorListRecord>(&method_.values[before]);
+    if (twin != nullptr && twin->items == list->items) {
+      out.pop_back();
+      return out;
+    }
+    const size_t count = list->items.size();
+    bool repeated = count > 0 && args.size() > count;
+    for (size_t i = 0; repeated && i < count; ++i) {
+      repeated = list->items[i] == args[args.size() - 1 - count + i];
+    }
+    if (repeated) out.erase(out.end() - 1 - static_cast<ptrdiff_t>(count), out.end() - 1);
     return out;
   }
 
@@ -332,9 +362,13 @@ class Builder {
       return invalid_program(
           fmt::format("{} (instruction {}) has no arguments", spelling, current_call_));
     }
-    const std::vector<uint32_t> args = without_repeated_results(call.args);
+    std::vector<uint32_t> args = without_repeated_results(call.args);
+    if (spelling == kCopyIndex)
+      args.push_back(args[0]);  // its result is its first argument, and is not repeated
     const OpInfo* info = ops_.find(spelling);
-    for (size_t a = 0; a + 1 < args.size(); ++a) PTERYX_TRY(before_read_any(args[a]));
+    for (size_t a = 0; a + 1 < args.size(); ++a) {
+      if (args[a] != args.back()) PTERYX_TRY(before_read_any(args[a]));
+    }
     std::vector<ValueId> ids;
     for (const uint32_t a : args) {
       while (info != nullptr && is_factory(*info, ids.size())) ids.push_back(null_);

@@ -12,7 +12,14 @@
 namespace pteryx::ops {
 namespace {
 
-enum class Form : uint8_t { kTensor, kTensorAlpha, kTensorMode, kScalar, kScalarAlpha };
+enum class Form : uint8_t {
+  kTensor,
+  kTensorAlpha,
+  kTensorMode,
+  kScalar,
+  kScalarAlpha,
+  kScalarMode
+};
 
 struct Row {
   std::string_view name;
@@ -286,6 +293,13 @@ constexpr Row kRows[] = {
      "a / b",
      div_f,
      trunc_div},
+    {"aten.div.Scalar_mode",
+     {"aten::div.Scalar_mode_out"},
+     Form::kScalarMode,
+     "",
+     "",
+     nullptr,
+     nullptr},
     {"aten.remainder.Scalar",
      {"aten::remainder.Scalar_out"},
      Form::kScalar,
@@ -375,13 +389,15 @@ fn int_pow(a: i32, b: i32) -> i32 {
 
 enum Position { kA, kB };
 const Row& row(const Node& n) { return *static_cast<const Row*>(n.def().row); }
-bool scalar_form(Form f) { return f == Form::kScalar || f == Form::kScalarAlpha; }
+bool scalar_form(Form f) {
+  return f == Form::kScalar || f == Form::kScalarAlpha || f == Form::kScalarMode;
+}
 bool has_alpha(Form f) { return f == Form::kTensorAlpha || f == Form::kScalarAlpha; }
 
 // The rule to apply; div.Tensor_mode picks it by its mode string.
 Result<Row> rule(const Node& n) {
   Row r = row(n);
-  if (r.form != Form::kTensorMode) return r;
+  if (r.form != Form::kTensorMode && r.form != Form::kScalarMode) return r;
   const std::string_view mode = n.text(2);
   if (mode.empty()) return Row{r.name, r.spellings, r.form, "a / b", "a / b", div_f, trunc_div};
   if (mode == "floor")
@@ -482,6 +498,7 @@ constexpr Arg kTensorArgs[] = {in("a"), in("b"), out("y")};
 constexpr Arg kTensorAlphaArgs[] = {in("a"), in("b"), number("alpha"), out("y")};
 constexpr Arg kTensorModeArgs[] = {in("a"), in("b"), text("rounding_mode"), out("y")};
 constexpr Arg kScalarArgs[] = {in("a"), number("b"), out("y")};
+constexpr Arg kScalarModeArgs[] = {in("a"), number("b"), text("rounding_mode"), out("y")};
 constexpr Arg kScalarAlphaArgs[] = {in("a"), number("b"), number("alpha"), out("y")};
 
 std::span<const Arg> args(Form f) {
@@ -491,6 +508,7 @@ std::span<const Arg> args(Form f) {
     case Form::kTensorMode: return kTensorModeArgs;
     case Form::kScalar: return kScalarArgs;
     case Form::kScalarAlpha: return kScalarAlphaArgs;
+    case Form::kScalarMode: return kScalarModeArgs;
   }
   return {};
 }

@@ -84,14 +84,6 @@ void HostTensor::put_scalar(int64_t i, const Scalar& v) const {
   put_integer(i, v.i);
 }
 
-uint32_t element_bits(DType dtype, const Scalar& v) {
-  std::byte bytes[sizeof(uint64_t)] = {};
-  HostTensor{dtype, {}, bytes}.put_scalar(0, v);
-  uint32_t bits = 0;
-  std::memcpy(&bits, bytes, sizeof(bits));
-  return bits;
-}
-
 void HostTensor::copy(int64_t i, const HostTensor& from, int64_t j) const {
   const size_t size = size_bytes(dtype);
   if (dtype == from.dtype) {

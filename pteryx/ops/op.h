@@ -347,9 +347,6 @@ struct HostTensor {
   // Element i becomes element j of `from`: the same bits, converted only where the types differ.
   void copy(int64_t i, const HostTensor& from, int64_t j) const;
 };
-// A scalar as an element of a GPU buffer holds it, in the low bits.
-uint32_t element_bits(DType dtype, const Scalar& v);
-
 class Host {
  public:
   virtual ~Host() = default;

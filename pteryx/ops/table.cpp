@@ -8,8 +8,29 @@ namespace pteryx::ops {
 namespace {
 
 constexpr void (*kFamilies[])(std::vector<OpDef>&) = {
+    add_any_all,
     add_binary,
+    add_grid,
+    add_upsample,
+    add_pool,
+    add_conv,
+    add_scalars,
+    add_copy,
+    add_creation,
+    add_where,
+    add_unary,
+    add_copy_index,
+    add_index,
     add_item,
+    add_join,
+    add_movement,
+    add_norm,
+    add_put,
+    add_reduce,
+    add_scan,
+    add_softmax,
+    add_sort,
+    add_views,
 };
 
 struct Table final : graph::OpLookup {

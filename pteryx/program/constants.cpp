@@ -1,4 +1,5 @@
-// Constants in a segment or inline, initial values, named and external data. SPDX-License-Identifier: BSD-3-Clause
+// Constants in a segment or inline, initial values, named and external data.
+// SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/program/constants.h"
 
 #include <algorithm>
@@ -20,11 +21,13 @@ bool same_layout(const TensorLayout& a, const TensorLayout& b) {
 
 uint64_t total_bytes(std::span<const Bytes> segments) {
   uint64_t n = 0;
-  for (const Bytes& s : segments) n += s.size();  // they do not overlap, so the file's size bounds it
+  for (const Bytes& s : segments)
+    n += s.size();  // they do not overlap, so the file's size bounds it
   return n;
 }
 
-// A blob that a data file has too must be the same there. Keys may share a segment, so what is compared is bounded.
+// A blob that a data file has too must be the same there. Keys may share a segment, so what is
+// compared is bounded.
 Status merge_named_data(NamedData own, uint64_t segment_bytes, NamedData& into) {
   uint64_t left = 4 * segment_bytes;
   for (const auto& [key, blob] : own) {
@@ -32,7 +35,8 @@ Status merge_named_data(NamedData own, uint64_t segment_bytes, NamedData& into) 
     if (other == into.end()) continue;
     const Bytes theirs = other->second.bytes;
     if (blob.bytes.size() > left || !std::ranges::equal(blob.bytes, theirs)) {
-      return invalid_program(fmt::format("key {} has other data in the program than in a data file", quote(key)));
+      return invalid_program(
+          fmt::format("key {} has other data in the program than in a data file", quote(key)));
     }
     left -= blob.bytes.size();
   }
@@ -42,9 +46,11 @@ Status merge_named_data(NamedData own, uint64_t segment_bytes, NamedData& into) 
 
 }  // namespace
 
-Result<Constants::Table> Constants::read_table(std::string_view what, const pte::SubsegmentOffsets& from,
+Result<Constants::Table> Constants::read_table(std::string_view what,
+                                               const pte::SubsegmentOffsets& from,
                                                std::span<const Bytes> segments, Budget& budget) {
-  if (count(from.offsets()) < 2) return Table{};  // entry 0 is "no data", and may name a segment that is not there
+  if (count(from.offsets()) < 2)
+    return Table{};  // entry 0 is "no data", and may name a segment that is not there
   if (from.segment_index() >= segments.size()) {
     return invalid_program(
         fmt::format("{} segment index {} >= {}", what, from.segment_index(), segments.size()));
@@ -54,8 +60,8 @@ Result<Constants::Table> Constants::read_table(std::string_view what, const pte:
   for (uint32_t k = 0; k < table.offsets->size(); ++k) {
     const uint64_t offset = item(*table.offsets, k);
     if (offset > table.segment.size()) {
-      return invalid_program(fmt::format("{} {} offset {} is outside its segment ({})", what, k, offset,
-                                         table.segment.size()));
+      return invalid_program(fmt::format("{} {} offset {} is outside its segment ({})", what, k,
+                                         offset, table.segment.size()));
     }
   }
   return table;
@@ -66,27 +72,31 @@ Result<Constants> Constants::read(const Container& container, Budget& budget) {
   Constants c;
   c.root_ = &root;
   if (root.constant_segment() != nullptr) {
-    PTERYX_ASSIGN(c.constants_, read_table(kConstant, *root.constant_segment(), container.segments, budget));
+    PTERYX_ASSIGN(c.constants_,
+                  read_table(kConstant, *root.constant_segment(), container.segments, budget));
     if (c.constants_.offsets != nullptr && count(root.constant_buffer()) != 0) {
       return invalid_program("constants stored both inline and in a segment");
     }
   }
   for (uint32_t i = 0; i < count(root.mutable_data_segments()); ++i) {
     PTERYX_ASSIGN(const Table table,
-                  read_table(kInitialValue, *root.mutable_data_segments()->Get(i), container.segments, budget));
-    if (i == 0) c.initial_values_ = table;  // the only one that is used, whatever index a tensor has
+                  read_table(kInitialValue, *root.mutable_data_segments()->Get(i),
+                             container.segments, budget));
+    if (i == 0)
+      c.initial_values_ = table;  // the only one that is used, whatever index a tensor has
   }
   return c;
 }
 
-Result<Bytes> Constants::find(std::string_view what, const Table& table, uint32_t index, uint64_t size) {
+Result<Bytes> Constants::find(std::string_view what, const Table& table, uint32_t index,
+                              uint64_t size) {
   const uint32_t n = count(table.offsets);
   if (index >= n) return invalid_program(fmt::format("{} {} of {}", what, index, n));
   const uint64_t offset = item(*table.offsets, index);
   const auto data = slice(table.segment, offset, size);
   if (!data) {
-    return invalid_program(fmt::format("{} {} needs {} bytes at {}, segment has {}", what, index, size, offset,
-                                       table.segment.size()));
+    return invalid_program(fmt::format("{} {} needs {} bytes at {}, segment has {}", what, index,
+                                       size, offset, table.segment.size()));
   }
   return *data;
 }
@@ -98,18 +108,20 @@ Result<Bytes> Constants::inline_constant(uint32_t index, uint64_t size) const {
   }
   const auto* const storage = buffers->Get(index)->storage();
   if (count(storage) < size) {
-    return invalid_program(
-        fmt::format("{} {} needs {} bytes, its buffer has {}", kConstant, index, size, count(storage)));
+    return invalid_program(fmt::format("{} {} needs {} bytes, its buffer has {}", kConstant, index,
+                                       size, count(storage)));
   }
   return size == 0 ? Bytes() : bytes_of_list(*storage).first(size);
 }
 
 Result<Bytes> Constants::constant(uint32_t index, const TensorLayout& layout) const {
   const uint64_t size = size_bytes(layout);
-  PTERYX_ASSIGN(const Bytes data, constants_.offsets != nullptr ? find(kConstant, constants_, index, size)
-                                                                : inline_constant(index, size));
+  PTERYX_ASSIGN(const Bytes data, constants_.offsets != nullptr
+                                      ? find(kConstant, constants_, index, size)
+                                      : inline_constant(index, size));
   if (!is_aligned(data, layout.dtype)) {
-    return invalid_program(fmt::format("{} {} is misaligned for {}", kConstant, index, name(layout.dtype)));
+    return invalid_program(
+        fmt::format("{} {} is misaligned for {}", kConstant, index, name(layout.dtype)));
   }
   return data;
 }
@@ -131,17 +143,19 @@ Status add_named_data(const Container& container, Budget& budget, NamedData& int
     }
     PTERYX_ASSIGN(std::string key, copy_text(entry.key(), budget));
     if (entry.segment_index() >= container.segments.size()) {
-      return invalid_program(fmt::format("key {} refers to segment {} of {}", quote(key), entry.segment_index(),
-                                         container.segments.size()));
+      return invalid_program(fmt::format("key {} refers to segment {} of {}", quote(key),
+                                         entry.segment_index(), container.segments.size()));
     }
     const Bytes bytes = container.segments[entry.segment_index()];
-    const auto [at, added] = own.try_emplace(std::move(key), NamedBlob{.bytes = bytes, .layout = {}});
+    const auto [at, added] =
+        own.try_emplace(std::move(key), NamedBlob{.bytes = bytes, .layout = {}});
     if (!added) return invalid_program(fmt::format("duplicate key {}", quote(at->first)));
   }
   return merge_named_data(std::move(own), total_bytes(container.segments), into);
 }
 
-Result<Bytes> external_data(const NamedData& named_data, std::string_view key, const TensorLayout& layout) {
+Result<Bytes> external_data(const NamedData& named_data, std::string_view key,
+                            const TensorLayout& layout) {
   if (key.empty()) return invalid_program("external tensor has no name");
   const auto found = named_data.find(key);
   if (found == named_data.end()) {
@@ -150,7 +164,8 @@ Result<Bytes> external_data(const NamedData& named_data, std::string_view key, c
   const NamedBlob& blob = found->second;
   if (!blob.layout || !same_layout(*blob.layout, layout)) {
     return invalid_program(fmt::format("{}: file has {}, program expects {}", quote(key),
-                                       blob.layout ? to_string(*blob.layout) : "no layout", to_string(layout)));
+                                       blob.layout ? to_string(*blob.layout) : "no layout",
+                                       to_string(layout)));
   }
   // read_data_file has compared the layout with the blob's length.
   const Bytes data = blob.bytes.first(size_bytes(layout));

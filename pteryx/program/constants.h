@@ -21,7 +21,8 @@ namespace pteryx::program {
 // Looks up data by the index a tensor has for it. Borrows the container.
 class Constants {
  public:
-  // Errors: kInvalidProgram when an offset leaves its segment or the two forms of constants are mixed.
+  // Errors: kInvalidProgram when an offset leaves its segment or the two forms of constants are
+  // mixed.
   static Result<Constants> read(const Container& container, Budget& budget);
 
   // All of them are as long as the layout says. Errors: kInvalidProgram.
@@ -36,7 +37,8 @@ class Constants {
   };
   static Result<Table> read_table(std::string_view what, const pte::SubsegmentOffsets& from,
                                   std::span<const Bytes> segments, Budget& budget);
-  static Result<Bytes> find(std::string_view what, const Table& table, uint32_t index, uint64_t size);
+  static Result<Bytes> find(std::string_view what, const Table& table, uint32_t index,
+                            uint64_t size);
   Result<Bytes> inline_constant(uint32_t index, uint64_t size) const;
 
   const pte::Program* root_ = nullptr;
@@ -44,10 +46,13 @@ class Constants {
   Table initial_values_;
 };
 
-// Adds the program's own blobs to those of data files. A key that both have must have the same bytes in both.
+// Adds the program's own blobs to those of data files. A key that both have must have the same
+// bytes in both.
 Status add_named_data(const Container& container, Budget& budget, NamedData& into);
 
-// Data of a tensor that lies outside the program. Errors: kInvalidProgram when absent or of another layout.
-Result<Bytes> external_data(const NamedData& named_data, std::string_view key, const TensorLayout& layout);
+// Data of a tensor that lies outside the program. Errors: kInvalidProgram when absent or of another
+// layout.
+Result<Bytes> external_data(const NamedData& named_data, std::string_view key,
+                            const TensorLayout& layout);
 
 }  // namespace pteryx::program

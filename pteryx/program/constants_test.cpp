@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/program/constants.h"
 
-#include <gtest/gtest.h>
-
 #include <cstdint>
 #include <string>
 #include <variant>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "pteryx/program/program.h"
 #include "pteryx/program/testing/build.h"
@@ -25,7 +25,9 @@ using testing::TensorSpec;
 
 constexpr std::string_view kReading = "\n  while reading method 'forward'";
 
-std::string with_method(std::string_view message) { return std::string(message) + std::string(kReading); }
+std::string with_method(std::string_view message) {
+  return std::string(message) + std::string(kReading);
+}
 
 // Bytes 0, 1, 2, ... so that a place shows in the content.
 std::string counting(size_t n) {
@@ -69,7 +71,8 @@ TEST(Constants, OldFilesHaveThemInline) {
   const std::vector<uint8_t> none;
   const std::vector<uint8_t> data = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
   b.constant_offsets.clear();
-  b.inline_constants = {pte::CreateBufferDirect(b.fbb, &none), pte::CreateBufferDirect(b.fbb, &data)};
+  b.inline_constants = {pte::CreateBufferDirect(b.fbb, &none),
+                        pte::CreateBufferDirect(b.fbb, &data)};
   b.add_tensor({.sizes = {3}, .data = 1});
   const FileBytes file = b.finish(Header::kNone);
   auto p = Program::parse(file);
@@ -105,7 +108,8 @@ TEST(Constants, RefuseSegmentIndices) {
   expect_invalid(Program::parse(b.finish()), "constant segment index 3 >= 0");
 }
 
-// A program without constants still has a table of one entry, which may name a segment that is not there.
+// A program without constants still has a table of one entry, which may name a segment that is not
+// there.
 TEST(Constants, IgnoreTheSegmentOfAnEmptyTable) {
   ProgramBuilder b;
   b.constant_segment = 3;
@@ -127,7 +131,9 @@ TEST(Constants, RefuseDataOutsideTheSegment) {
 TEST(Constants, RefuseMisalignedData) {
   expect_invalid(Program::parse(with_constant({.sizes = {1}, .data = 1}, {0, 18})),
                  with_method("value 0: constant 1 is misaligned for f32"));
-  EXPECT_TRUE(Program::parse(with_constant({.dtype = pte::ScalarType::HALF, .sizes = {1}, .data = 1}, {0, 18})).ok());
+  EXPECT_TRUE(Program::parse(
+                  with_constant({.dtype = pte::ScalarType::HALF, .sizes = {1}, .data = 1}, {0, 18}))
+                  .ok());
 }
 
 TEST(InitialValues, ComeFromTheirOwnSegmentAndHaveAPlace) {
@@ -144,7 +150,8 @@ TEST(InitialValues, ComeFromTheirOwnSegmentAndHaveAPlace) {
 }
 
 TEST(InitialValues, RefuseWhatIsNotThere) {
-  const auto refuse = [](std::vector<uint64_t> offsets, uint32_t segment, std::string_view message) {
+  const auto refuse = [](std::vector<uint64_t> offsets, uint32_t segment,
+                         std::string_view message) {
     ProgramBuilder b;
     b.add_segment(counting(48));
     b.initial_value_segment = segment;
@@ -179,7 +186,8 @@ TEST(NamedData, RefusesBadEntries) {
     expect_invalid(Program::parse(b.finish()), message);
   };
   refuse([](ProgramBuilder& b) { b.add_named_data("", 0); }, "named data entry 0 has no key");
-  refuse([](ProgramBuilder& b) { b.named_data = {pte::CreateNamedData(b.fbb)}; }, "named data entry 0 has no key");
+  refuse([](ProgramBuilder& b) { b.named_data = {pte::CreateNamedData(b.fbb)}; },
+         "named data entry 0 has no key");
   refuse([](ProgramBuilder& b) { b.add_named_data("w", 1); }, "key 'w' refers to segment 1 of 1");
   refuse(
       [](ProgramBuilder& b) {
@@ -199,7 +207,8 @@ TEST(NamedData, LongKeysAreCutInMessages) {
   ProgramBuilder b;
   b.add_segment("x");
   b.add_named_data(std::string(5000, 'k').c_str(), 7);
-  expect_invalid(Program::parse(b.finish()), "key '" + std::string(128, 'k') + "...' refers to segment 7 of 1");
+  expect_invalid(Program::parse(b.finish()),
+                 "key '" + std::string(128, 'k') + "...' refers to segment 7 of 1");
 }
 
 // A program with one key, and a data file with the same key.
@@ -218,7 +227,8 @@ Result<Program> both(const std::string& in_program, const std::string& in_file) 
 TEST(NamedData, MayBeInAFileTooIfEqual) {
   EXPECT_TRUE(both("same", "same").ok());
   expect_invalid(both("same", "Same"), "key 'w' has other data in the program than in a data file");
-  expect_invalid(both("same", "same+"), "key 'w' has other data in the program than in a data file");
+  expect_invalid(both("same", "same+"),
+                 "key 'w' has other data in the program than in a data file");
 }
 
 // A data file with one tensor of 2 x 3, and a program that wants a tensor from it.
@@ -249,7 +259,8 @@ TEST(ExternalData, MayBeTheInitialValueOfAMutableTensor) {
 }
 
 TEST(ExternalData, RefusesWhatIsNotThere) {
-  expect_invalid(external({.external_key = ""}, kStored), with_method("value 0: external tensor has no name"));
+  expect_invalid(external({.external_key = ""}, kStored),
+                 with_method("value 0: external tensor has no name"));
   expect_invalid(external({.external_key = "bias"}, kStored),
                  with_method("value 0: no data for 'bias': was the .ptd file supplied?"));
 }
@@ -261,11 +272,12 @@ TEST(ExternalData, RefusesAnotherLayout) {
   expect_invalid(
       external({.dtype = pte::ScalarType::INT, .external_key = "layer.weight"}, kStored),
       with_method("value 0: 'layer.weight': file has f32 [2, 3], program expects i32 [2, 3]"));
+  expect_invalid(external({.dim_order = {{1, 0}}, .external_key = "layer.weight"}, kStored),
+                 with_method("value 0: 'layer.weight': file has f32 [2, 3], program expects f32 "
+                             "[2, 3] in order [1, 0]"));
   expect_invalid(
-      external({.dim_order = {{1, 0}}, .external_key = "layer.weight"}, kStored),
-      with_method("value 0: 'layer.weight': file has f32 [2, 3], program expects f32 [2, 3] in order [1, 0]"));
-  expect_invalid(external({.external_key = "layer.weight"}, std::nullopt),
-                 with_method("value 0: 'layer.weight': file has no layout, program expects f32 [2, 3]"));
+      external({.external_key = "layer.weight"}, std::nullopt),
+      with_method("value 0: 'layer.weight': file has no layout, program expects f32 [2, 3]"));
 }
 
 TEST(ExternalData, RefusesMisalignedData) {
@@ -277,7 +289,8 @@ TEST(ExternalData, RefusesMisalignedData) {
   d.add_entry("w", 0, kStored);
   const FileBytes data = d.finish();
   const Bytes files[] = {data.bytes()};
-  expect_invalid(Program::parse(b.finish(), files), with_method("value 0: 'w' is misaligned for f32"));
+  expect_invalid(Program::parse(b.finish(), files),
+                 with_method("value 0: 'w' is misaligned for f32"));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The extended header, the verifier and the segment table of a .pte file. SPDX-License-Identifier: BSD-3-Clause
+// The extended header, the verifier and the segment table of a .pte file. SPDX-License-Identifier:
+// BSD-3-Clause
 #include "pteryx/program/container.h"
 
 #include <algorithm>
@@ -62,8 +63,9 @@ Result<Extent> read_header(Bytes file) {
   if (data_size != 0) {
     const auto end = checked_add(e.segment_base, data_size);
     if (!end || *end > file.size()) {
-      return invalid_program(fmt::format("file is truncated: header promises {} bytes from byte {}, file has {}",
-                                         data_size, e.segment_base, file.size()));
+      return invalid_program(
+          fmt::format("file is truncated: header promises {} bytes from byte {}, file has {}",
+                      data_size, e.segment_base, file.size()));
     }
     e.segment_end = *end;
   }
@@ -76,16 +78,18 @@ Status check_extent(const Extent& e, Bytes file) {
         fmt::format("program size {} exceeds file size {}", e.program_size, file.size()));
   }
   if (e.program_size <= e.header_end) {
-    return invalid_program(fmt::format("program size {} leaves nothing after its header of {} bytes",
-                                       e.program_size, e.header_end));
+    return invalid_program(
+        fmt::format("program size {} leaves nothing after its header of {} bytes", e.program_size,
+                    e.header_end));
   }
   if (e.program_size > kMaxFlatBufferBytes) {
-    return invalid_program(fmt::format("program size {} exceeds what a FlatBuffer can hold ({})", e.program_size,
-                                       kMaxFlatBufferBytes));
+    return invalid_program(fmt::format("program size {} exceeds what a FlatBuffer can hold ({})",
+                                       e.program_size, kMaxFlatBufferBytes));
   }
   if (e.segment_base != 0 && (e.segment_base < e.program_size || e.segment_base > file.size())) {
-    return invalid_program(fmt::format("segment base {} lies inside the program ({}) or past the end ({})",
-                                       e.segment_base, e.program_size, file.size()));
+    return invalid_program(
+        fmt::format("segment base {} lies inside the program ({}) or past the end ({})",
+                    e.segment_base, e.program_size, file.size()));
   }
   const uint32_t root = *read_at<uint32_t>(file, 0);
   if (root < e.header_end || root > e.program_size - 4 || root % 4 != 0) {
@@ -106,8 +110,9 @@ Result<std::vector<Bytes>> read_segments(const pte::Program& program, const Exte
       continue;
     }
     if (e.segment_base == 0 || !in_range(offset, size, e.segment_end - e.segment_base)) {
-      return invalid_program(fmt::format("segment {} [{}, +{}) exceeds the file: expected at most {} bytes", i, offset,
-                                         size, e.segment_base == 0 ? 0 : e.segment_end - e.segment_base));
+      return invalid_program(
+          fmt::format("segment {} [{}, +{}) exceeds the file: expected at most {} bytes", i, offset,
+                      size, e.segment_base == 0 ? 0 : e.segment_end - e.segment_base));
     }
     segments.push_back(file.subspan(e.segment_base + offset, size));
   }
@@ -123,7 +128,8 @@ Status check_overlap(std::span<const Bytes> segments) {
   for (size_t k = 1; k < order.size(); ++k) {
     const Bytes before = segments[order[k - 1]];
     if (segments[order[k]].data() < before.data() + before.size()) {
-      return invalid_program(fmt::format("segments {} and {} overlap", std::min(order[k - 1], order[k]),
+      return invalid_program(fmt::format("segments {} and {} overlap",
+                                         std::min(order[k - 1], order[k]),
                                          std::max(order[k - 1], order[k])));
     }
   }

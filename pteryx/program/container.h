@@ -20,7 +20,8 @@ struct Container {
   std::vector<Bytes> segments;
 };
 
-// The file starts at an address aligned to 16. Errors: kInvalidProgram, kUnsupported (another generation of the format).
+// The file starts at an address aligned to 16. Errors: kInvalidProgram, kUnsupported (another
+// generation of the format).
 Result<Container> open_container(Bytes file);
 
 }  // namespace pteryx::program

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/program/container.h"
 
-#include <gtest/gtest.h>
-
 #include <cstdint>
 #include <string>
+
+#include <gtest/gtest.h>
 
 #include "pteryx/program/program.h"
 #include "pteryx/program/testing/build.h"
@@ -73,20 +73,23 @@ TEST(Container, TakesHeadersOfTheFuture) {
 }
 
 TEST(Container, RefusesSmallFiles) {
-  expect_invalid(open_container(FileBytes("")), "file too small for an ExecuTorch program: 0 bytes");
+  expect_invalid(open_container(FileBytes("")),
+                 "file too small for an ExecuTorch program: 0 bytes");
   expect_invalid(open_container(with_segment().first(63)),
                  "file too small for an ExecuTorch program: 63 bytes");
 }
 
 TEST(Container, RefusesOtherIdentifiers) {
-  const auto with_id = [](const char (&id)[5]) {
+  const auto with_id = [](const char(&id)[5]) {
     FileBytes file = with_segment();
     for (size_t i = 0; i < 4; ++i) file.put(kId + i, id[i]);
     return open_container(file);
   };
   expect_invalid(with_id("GGUF"), "not an ExecuTorch program: identifier 'GGUF'");
-  expect_invalid(with_id("\x01\x7f'\xff"), "not an ExecuTorch program: identifier '\\x01\\x7f'\\xff'");
-  expect_unsupported(with_id("ET13"), "program identifier 'ET13' is not supported (expected 'ET12')");
+  expect_invalid(with_id("\x01\x7f'\xff"),
+                 "not an ExecuTorch program: identifier '\\x01\\x7f'\\xff'");
+  expect_unsupported(with_id("ET13"),
+                     "program identifier 'ET13' is not supported (expected 'ET12')");
   expect_unsupported(with_id("BP08"), "this is a bundled program; unwrap it first");
   expect_invalid(with_id("FT01"), "this is a .ptd data file, not a program");
 }
@@ -117,27 +120,29 @@ TEST(Container, RefusesSegmentBases) {
   FileBytes file = with_segment(Header::kShort);
   const std::string program = std::to_string(*read_at<uint64_t>(file, kProgramSize));
   const std::string size = std::to_string(file.size());
-  expect_invalid(open_container(file.put<uint64_t>(kBase, 64)),
-                 "segment base 64 lies inside the program (" + program + ") or past the end (" + size + ")");
+  expect_invalid(
+      open_container(file.put<uint64_t>(kBase, 64)),
+      "segment base 64 lies inside the program (" + program + ") or past the end (" + size + ")");
   const std::string past = std::to_string(file.size() + 1);
   expect_invalid(open_container(file.put<uint64_t>(kBase, file.size() + 1)),
-                 "segment base " + past + " lies inside the program (" + program + ") or past the end (" + size + ")");
+                 "segment base " + past + " lies inside the program (" + program +
+                     ") or past the end (" + size + ")");
 }
 
 TEST(Container, RefusesTruncatedFiles) {
   const FileBytes whole = with_segment();
   const std::string base = std::to_string(*read_at<uint64_t>(whole, kBase));
   const FileBytes file = whole.first(whole.size() - 1);
-  expect_invalid(open_container(file), "file is truncated: header promises 100 bytes from byte " + base +
-                                           ", file has " + std::to_string(file.size()));
+  expect_invalid(open_container(file), "file is truncated: header promises 100 bytes from byte " +
+                                           base + ", file has " + std::to_string(file.size()));
 }
 
 TEST(Container, RefusesDataSizesThatWrap) {
   FileBytes file = with_segment();
   const std::string base = std::to_string(*read_at<uint64_t>(file, kBase));
   expect_invalid(open_container(file.put<uint64_t>(kDataSize, ~uint64_t{0})),
-                 "file is truncated: header promises 18446744073709551615 bytes from byte " + base + ", file has " +
-                     std::to_string(file.size()));
+                 "file is truncated: header promises 18446744073709551615 bytes from byte " + base +
+                     ", file has " + std::to_string(file.size()));
 }
 
 TEST(Container, RefusesRootOffsets) {
@@ -160,7 +165,8 @@ TEST(Container, RefusesSegmentsPastTheEnd) {
   for (const Header header : {Header::kShort, Header::kLong}) {
     ProgramBuilder b;
     b.add_segment(std::string(100, 'x'));
-    b.segment_table = {pte::CreateDataSegment(b.fbb, 0, 100), pte::CreateDataSegment(b.fbb, 100, 1)};
+    b.segment_table = {pte::CreateDataSegment(b.fbb, 0, 100),
+                       pte::CreateDataSegment(b.fbb, 100, 1)};
     expect_invalid(open_container(b.finish(header)),
                    "segment 1 [100, +1) exceeds the file: expected at most 100 bytes");
   }
@@ -170,8 +176,9 @@ TEST(Container, RefusesSegmentsThatWrap) {
   ProgramBuilder b;
   b.add_segment(std::string(100, 'x'));
   b.segment_table = {pte::CreateDataSegment(b.fbb, ~uint64_t{0}, 2)};
-  expect_invalid(open_container(b.finish()),
-                 "segment 0 [18446744073709551615, +2) exceeds the file: expected at most 100 bytes");
+  expect_invalid(
+      open_container(b.finish()),
+      "segment 0 [18446744073709551615, +2) exceeds the file: expected at most 100 bytes");
 }
 
 TEST(Container, RefusesSegmentsWithoutHeader) {
@@ -192,11 +199,13 @@ TEST(Container, RefusesOverlappingSegments) {
 // Visiting the same tables again and again must not multiply the time a small file takes.
 TEST(Container, RefusesTablesVisitedWithoutEnd) {
   ProgramBuilder b;
-  const auto value = pte::CreateEValue(b.fbb, pte::KernelTypes::Null, pte::CreateNull(b.fbb).Union());
+  const auto value =
+      pte::CreateEValue(b.fbb, pte::KernelTypes::Null, pte::CreateNull(b.fbb).Union());
   const std::vector<flatbuffers::Offset<pte::EValue>> values(2000, value);
   const auto plan = pte::CreateExecutionPlanDirect(b.fbb, "again", 0, &values);
   b.plans.assign(2000, plan);
-  expect_invalid(open_container(b.finish()), "program data is corrupt (FlatBuffer verification failed)");
+  expect_invalid(open_container(b.finish()),
+                 "program data is corrupt (FlatBuffer verification failed)");
 }
 
 TEST(Container, ParseWantsAlignedBytes) {

@@ -1,4 +1,5 @@
-// The VH00 header and the VK00 graph of a VulkanBackend delegate. SPDX-License-Identifier: BSD-3-Clause
+// The VH00 header and the VK00 graph of a VulkanBackend delegate. SPDX-License-Identifier:
+// BSD-3-Clause
 #include "pteryx/program/delegate.h"
 
 #include <algorithm>
@@ -21,8 +22,10 @@ namespace {
 using vk::GraphTypes;
 
 constexpr uint64_t kHeader = 30;
-constexpr uint64_t kNamed = std::numeric_limits<uint64_t>::max();  // offset of a constant that is named data
-// Ids of memory objects may leave gaps but become array indices, so they stay near the number of values.
+constexpr uint64_t kNamed =
+    std::numeric_limits<uint64_t>::max();  // offset of a constant that is named data
+// Ids of memory objects may leave gaps but become array indices, so they stay near the number of
+// values.
 constexpr uint64_t kMemoryObjectGap = 1U << 16;
 
 struct Regions {
@@ -37,15 +40,16 @@ std::string_view characters(Bytes bytes, size_t offset) {
 Result<Bytes> region(Bytes blob, uint64_t offset, uint64_t size) {
   const auto bytes = slice(blob, offset, size);
   if (!bytes) {
-    return invalid_program(
-        fmt::format("delegate header: region [{}, +{}) exceeds blob of {}", offset, size, blob.size()));
+    return invalid_program(fmt::format("delegate header: region [{}, +{}) exceeds blob of {}",
+                                       offset, size, blob.size()));
   }
   return *bytes;
 }
 
 Result<Regions> read_header(Bytes blob) {
   if (blob.size() < kHeader) {
-    return invalid_program(fmt::format("delegate blob is not a Vulkan graph: {} bytes", blob.size()));
+    return invalid_program(
+        fmt::format("delegate blob is not a Vulkan graph: {} bytes", blob.size()));
   }
   if (characters(blob, 4) != "VH00") {
     return invalid_program(
@@ -57,18 +61,20 @@ Result<Regions> read_header(Bytes blob) {
   const uint64_t bytes_offset = *read_at<uint32_t>(blob, 18);
   const uint64_t bytes_size = *read_at<uint64_t>(blob, 22);
   if (header_size < kHeader || header_size > flatbuffer_offset) {
-    return invalid_program(fmt::format("delegate header size {}: expected {} to {}", header_size, kHeader,
-                                       flatbuffer_offset));
+    return invalid_program(fmt::format("delegate header size {}: expected {} to {}", header_size,
+                                       kHeader, flatbuffer_offset));
   }
   Regions r;
   PTERYX_ASSIGN(r.flatbuffer, region(blob, flatbuffer_offset, flatbuffer_size));
   if (bytes_offset < flatbuffer_offset + flatbuffer_size) {
-    return invalid_program(fmt::format("delegate header: constants at {} overlap the graph [{}, +{})", bytes_offset,
-                                       flatbuffer_offset, flatbuffer_size));
+    return invalid_program(
+        fmt::format("delegate header: constants at {} overlap the graph [{}, +{})", bytes_offset,
+                    flatbuffer_offset, flatbuffer_size));
   }
   // Files before release 1.0 have constants there but no size for them.
   const bool to_the_end = bytes_size == 0 && bytes_offset <= blob.size();
-  PTERYX_ASSIGN(r.constants, region(blob, bytes_offset, to_the_end ? blob.size() - bytes_offset : bytes_size));
+  PTERYX_ASSIGN(r.constants,
+                region(blob, bytes_offset, to_the_end ? blob.size() - bytes_offset : bytes_size));
   return r;
 }
 
@@ -89,13 +95,27 @@ Result<DType> read_dtype(vk::VkDataType type) {
 
 // In the order of BlobValue.
 constexpr std::array<std::string_view, std::variant_size_v<BlobValue>> kKindNames = {
-    "null",           "an integer",        "a double", "a bool", "a string", "a tensor", "a symbolic integer",
-    "a list of integers", "a list of doubles", "a list of bools", "a list of values"};
+    "null",
+    "an integer",
+    "a double",
+    "a bool",
+    "a string",
+    "a tensor",
+    "a symbolic integer",
+    "a list of integers",
+    "a list of doubles",
+    "a list of bools",
+    "a list of values"};
 
 class GraphReader {
  public:
-  GraphReader(const vk::VkGraph& graph, Bytes inline_constants, const NamedData& named_data, uint64_t bytes)
-      : graph_(graph), inline_(inline_constants), named_(named_data), budget_(bytes), n_(count(graph.values())) {}
+  GraphReader(const vk::VkGraph& graph, Bytes inline_constants, const NamedData& named_data,
+              uint64_t bytes)
+      : graph_(graph),
+        inline_(inline_constants),
+        named_(named_data),
+        budget_(bytes),
+        n_(count(graph.values())) {}
 
   Result<Blob> read() {
     Blob blob;
@@ -106,8 +126,8 @@ class GraphReader {
     std::vector<bool> seen(n_);
     for (size_t i = 0; i < blob.inputs.size(); ++i) {
       if (seen[blob.inputs[i]]) {
-        return invalid_program(
-            fmt::format("input {} refers to value {}, which is an input already", i, blob.inputs[i]));
+        return invalid_program(fmt::format("input {} refers to value {}, which is an input already",
+                                           i, blob.inputs[i]));
       }
       seen[blob.inputs[i]] = true;
     }
@@ -129,8 +149,10 @@ class GraphReader {
 
   Result<BlobValue> value(const vk::VkValue& v) {
     if (v.value_type() == GraphTypes::Null) return BlobValue(NullRecord{});
-    if (v.value() == nullptr && v.value_type() != GraphTypes::NONE && v.value_type() <= GraphTypes::MAX) {
-      return invalid_program(fmt::format("malformed: kind {} without content", vk::EnumNameGraphTypes(v.value_type())));
+    if (v.value() == nullptr && v.value_type() != GraphTypes::NONE &&
+        v.value_type() <= GraphTypes::MAX) {
+      return invalid_program(fmt::format("malformed: kind {} without content",
+                                         vk::EnumNameGraphTypes(v.value_type())));
     }
     switch (v.value_type()) {
       case GraphTypes::Int: return BlobValue(v.value_as_Int()->int_val());
@@ -143,7 +165,8 @@ class GraphReader {
       case GraphTypes::ValueList: return value_list(v.value_as_ValueList()->items());
       case GraphTypes::String: return text(v.value_as_String()->string_val());
       case GraphTypes::SymInt: return BlobValue(BlobSymInt{});
-      default: return invalid_program(fmt::format("unknown kind {}", static_cast<int>(v.value_type())));
+      default:
+        return invalid_program(fmt::format("unknown kind {}", static_cast<int>(v.value_type())));
     }
   }
 
@@ -200,7 +223,8 @@ class GraphReader {
     if (!elements) return invalid_program(fmt::format("shape {} overflows", to_string(t.dims)));
     t.memory_object = std::max(from.mem_obj_id(), -1);
     if (t.memory_object >= 0 && static_cast<uint64_t>(t.memory_object) >= n_ + kMemoryObjectGap) {
-      return invalid_program(fmt::format("memory object {} of a graph of {} values", t.memory_object, n_));
+      return invalid_program(
+          fmt::format("memory object {} of a graph of {} values", t.memory_object, n_));
     }
     if (from.constant_id() >= 0) {
       PTERYX_TRY(constant(static_cast<uint32_t>(from.constant_id()),
@@ -215,11 +239,13 @@ class GraphReader {
     }
     const vk::VkBytes& where = *graph_.constants()->Get(id);
     if (where.length() < size) {
-      return invalid_program(fmt::format("constant {}: has length {}, need {}", id, where.length(), size));
+      return invalid_program(
+          fmt::format("constant {}: has length {}, need {}", id, where.length(), size));
     }
     t.constant = Bytes();
     if (size == 0 && where.offset() != kNamed) return {};  // the offset of empty data means nothing
-    PTERYX_ASSIGN(t.constant, where.offset() == kNamed ? named_constant(id, where, size, t) : inline_constant(id, where.offset(), size));
+    PTERYX_ASSIGN(t.constant, where.offset() == kNamed ? named_constant(id, where, size, t)
+                                                       : inline_constant(id, where.offset(), size));
     if (!is_aligned(*t.constant, t.dtype)) {
       return invalid_program(fmt::format("constant {}: is misaligned for {}", id, name(t.dtype)));
     }
@@ -229,24 +255,26 @@ class GraphReader {
   Result<Bytes> inline_constant(uint32_t id, uint64_t offset, uint64_t size) const {
     const auto data = slice(inline_, offset, size);
     if (!data) {
-      return invalid_program(
-          fmt::format("constant {}: needs {} bytes at {}, region has {}", id, size, offset, inline_.size()));
+      return invalid_program(fmt::format("constant {}: needs {} bytes at {}, region has {}", id,
+                                         size, offset, inline_.size()));
     }
     return *data;
   }
 
-  Result<Bytes> named_constant(uint32_t id, const vk::VkBytes& where, uint64_t size, BlobTensor& t) {
-    if (count(where.named_key()) == 0) return invalid_program(fmt::format("constant {}: has no key", id));
+  Result<Bytes> named_constant(uint32_t id, const vk::VkBytes& where, uint64_t size,
+                               BlobTensor& t) {
+    if (count(where.named_key()) == 0)
+      return invalid_program(fmt::format("constant {}: has no key", id));
     PTERYX_ASSIGN(t.constant_key, copy_text(where.named_key(), budget_));
     const auto found = named_.find(t.constant_key);
     if (found == named_.end()) {
-      return invalid_program(
-          fmt::format("constant {}: no data named {} (missing .ptd file?)", id, quote(t.constant_key)));
+      return invalid_program(fmt::format("constant {}: no data named {} (missing .ptd file?)", id,
+                                         quote(t.constant_key)));
     }
     const Bytes bytes = found->second.bytes;
     if (bytes.size() < size) {
-      return invalid_program(fmt::format("constant {}: {} has {} bytes, need {}", id, quote(t.constant_key),
-                                         bytes.size(), size));
+      return invalid_program(fmt::format("constant {}: {} has {} bytes, need {}", id,
+                                         quote(t.constant_key), bytes.size(), size));
     }
     return bytes.first(size);
   }
@@ -283,14 +311,17 @@ class GraphReader {
     return call;
   }
 
-  Result<std::vector<uint32_t>> ends(std::string_view what, const flatbuffers::Vector<uint32_t>* ids,
+  Result<std::vector<uint32_t>> ends(std::string_view what,
+                                     const flatbuffers::Vector<uint32_t>* ids,
                                      const std::vector<BlobValue>& values) {
     for (uint32_t i = 0; i < count(ids); ++i) {
       const uint32_t id = item(*ids, i);
-      if (id >= n_) return invalid_program(fmt::format("{} {} refers to value {} of {}", what, i, id, n_));
+      if (id >= n_)
+        return invalid_program(fmt::format("{} {} refers to value {} of {}", what, i, id, n_));
       const BlobValue& v = values[id];
       if (!std::holds_alternative<BlobTensor>(v) && !std::holds_alternative<BlobSymInt>(v)) {
-        return invalid_program(fmt::format("{} {} refers to value {}, which is {}", what, i, id, kKindNames[v.index()]));
+        return invalid_program(fmt::format("{} {} refers to value {}, which is {}", what, i, id,
+                                           kKindNames[v.index()]));
       }
     }
     return copy_list<uint32_t>(ids, budget_);
@@ -309,8 +340,9 @@ Result<Blob> parse_blob(Bytes blob, const NamedData& named_data) {
   PTERYX_ASSIGN(const Regions regions, read_header(blob));
   Bytes flatbuffer = regions.flatbuffer;
   if (flatbuffer.size() < 8 || characters(flatbuffer, 4) != "VK00") {
-    return invalid_program(fmt::format("delegate graph identifier {} != 'VK00'",
-                                       flatbuffer.size() < 8 ? "''" : quote(characters(flatbuffer, 4))));
+    return invalid_program(
+        fmt::format("delegate graph identifier {} != 'VK00'",
+                    flatbuffer.size() < 8 ? "''" : quote(characters(flatbuffer, 4))));
   }
   std::vector<uint64_t> copy;
   if (reinterpret_cast<uintptr_t>(flatbuffer.data()) % sizeof(uint64_t) != 0) {
@@ -319,7 +351,8 @@ Result<Blob> parse_blob(Bytes blob, const NamedData& named_data) {
     flatbuffer = std::as_bytes(std::span(copy)).first(flatbuffer.size());
   }
   const auto* const graph = verified_root<vk::VkGraph>(flatbuffer);
-  if (graph == nullptr) return invalid_program("delegate graph is corrupt (FlatBuffer verification failed)");
+  if (graph == nullptr)
+    return invalid_program("delegate graph is corrupt (FlatBuffer verification failed)");
   return GraphReader(*graph, regions.constants, named_data, flatbuffer.size()).read();
 }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/program/delegate.h"
 
-#include <gtest/gtest.h>
-
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <variant>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "pteryx/program/testing/build.h"
 #include "pteryx/program/testing/expect.h"
@@ -40,7 +40,9 @@ Result<Blob> parse(const Change& change, const NamedData& named = kNothing) {
   change(b);
   return parse_blob(FileBytes(b.finish()), named);
 }
-void refuse(const Change& change, const std::string& message) { expect_invalid(parse(change), message); }
+void refuse(const Change& change, const std::string& message) {
+  expect_invalid(parse(change), message);
+}
 
 FileBytes small(std::string_view inline_bytes = {}) {
   BlobBuilder b;
@@ -103,7 +105,8 @@ TEST(Blob, EveryDTypeIsRead) {
   }
 }
 
-// Absent fields: no values, lists without items, a tensor without dims, an object 0 and a constant 0.
+// Absent fields: no values, lists without items, a tensor without dims, an object 0 and a constant
+// 0.
 TEST(Blob, AbsentListsAreEmpty) {
   flatbuffers::FlatBufferBuilder f;
   vk::FinishVkGraphBuffer(f, vk::CreateVkGraph(f));
@@ -120,8 +123,11 @@ TEST(Blob, AbsentListsAreEmpty) {
 }
 
 TEST(Blob, AbsentConstantIdIsConstantZero) {
-  refuse([](BlobBuilder& b) { b.add_value(vk::GraphTypes::VkTensor, vk::CreateVkTensor(b.fbb).Union()); },
-         "value 0: constant 0 of 0");
+  refuse(
+      [](BlobBuilder& b) {
+        b.add_value(vk::GraphTypes::VkTensor, vk::CreateVkTensor(b.fbb).Union());
+      },
+      "value 0: constant 0 of 0");
 }
 
 TEST(Blob, IsReadAtAnyAddress) {
@@ -139,8 +145,10 @@ TEST(Blob, IsReadAtAnyAddress) {
 }
 
 TEST(BlobHeader, RefusesOtherBlobs) {
-  expect_invalid(parse_blob(FileBytes(""), kNothing), "delegate blob is not a Vulkan graph: 0 bytes");
-  expect_invalid(parse_blob(small().first(29), kNothing), "delegate blob is not a Vulkan graph: 29 bytes");
+  expect_invalid(parse_blob(FileBytes(""), kNothing),
+                 "delegate blob is not a Vulkan graph: 0 bytes");
+  expect_invalid(parse_blob(small().first(29), kNothing),
+                 "delegate blob is not a Vulkan graph: 29 bytes");
   expect_invalid(parse_blob(small().put<char>(kMagic, 'X'), kNothing),
                  "delegate blob is not a Vulkan graph (magic 'XH00')");
 }
@@ -163,35 +171,44 @@ TEST(BlobHeader, RefusesRegions) {
                  "delegate header: region [32, +4294967295) exceeds blob of " + n);
   expect_invalid(parse_blob(small().put<uint32_t>(kBytesOffset, 40), kNothing),
                  "delegate header: constants at 40 overlap the graph [32, +" + size + ")");
-  expect_invalid(parse_blob(small().put<uint64_t>(kBytesSize, ~uint64_t{0}), kNothing),
-                 "delegate header: region [" + bytes_offset + ", +18446744073709551615) exceeds blob of " + n);
+  expect_invalid(
+      parse_blob(small().put<uint64_t>(kBytesSize, ~uint64_t{0}), kNothing),
+      "delegate header: region [" + bytes_offset + ", +18446744073709551615) exceeds blob of " + n);
   expect_invalid(parse_blob(small().put<uint32_t>(kBytesOffset, 0xFFFFFFFF), kNothing),
                  "delegate header: region [4294967295, +0) exceeds blob of " + n);
 }
 
 TEST(BlobHeader, RefusesGraphs) {
-  expect_invalid(parse_blob(small().put<char>(kGraph + 4, 'X'), kNothing), "delegate graph identifier 'XK00' != 'VK00'");
-  expect_invalid(parse_blob(small().put<uint32_t>(kGraphSize, 7), kNothing), "delegate graph identifier '' != 'VK00'");
+  expect_invalid(parse_blob(small().put<char>(kGraph + 4, 'X'), kNothing),
+                 "delegate graph identifier 'XK00' != 'VK00'");
+  expect_invalid(parse_blob(small().put<uint32_t>(kGraphSize, 7), kNothing),
+                 "delegate graph identifier '' != 'VK00'");
   expect_invalid(parse_blob(small().put<uint32_t>(kGraph, 0x7FFFFFFF), kNothing),
                  "delegate graph is corrupt (FlatBuffer verification failed)");
 }
 
 TEST(BlobValues, RefuseUnknownKinds) {
-  refuse([](BlobBuilder& b) { b.add_value(static_cast<vk::GraphTypes>(12), vk::CreateNull(b.fbb).Union()); },
-         "value 0: unknown kind 12");
+  refuse(
+      [](BlobBuilder& b) {
+        b.add_value(static_cast<vk::GraphTypes>(12), vk::CreateNull(b.fbb).Union());
+      },
+      "value 0: unknown kind 12");
   refuse([](BlobBuilder& b) { b.add_value(vk::GraphTypes::NONE, 0); }, "value 0: unknown kind 0");
 }
 
 TEST(BlobValues, RefuseMissingContent) {
-  refuse([](BlobBuilder& b) { b.add_value(vk::GraphTypes::Int, 0); }, "value 0: malformed: kind Int without content");
-  refuse([](BlobBuilder& b) { b.add_value(vk::GraphTypes::String, vk::CreateString(b.fbb).Union()); },
-         "value 0: malformed: missing string");
+  refuse([](BlobBuilder& b) { b.add_value(vk::GraphTypes::Int, 0); },
+         "value 0: malformed: kind Int without content");
+  refuse(
+      [](BlobBuilder& b) { b.add_value(vk::GraphTypes::String, vk::CreateString(b.fbb).Union()); },
+      "value 0: malformed: missing string");
 }
 
 TEST(BlobValues, RefuseListItems) {
   refuse([](BlobBuilder& b) { b.add_value_list({1}); }, "value 0: item 0 refers to 1 of 1");
   refuse([](BlobBuilder& b) { b.add_value_list({-1}); }, "value 0: item 0 refers to -1 of 1");
-  refuse([](BlobBuilder& b) { b.add_value_list({0}); }, "value 0: item 0 (value 0) is a list inside a list");
+  refuse([](BlobBuilder& b) { b.add_value_list({0}); },
+         "value 0: item 0 (value 0) is a list inside a list");
   refuse(
       [](BlobBuilder& b) {
         b.add_int_list({});
@@ -204,12 +221,14 @@ TEST(BlobTensors, RefuseShapes) {
   constexpr uint32_t kMax = UINT32_MAX;
   refuse([](BlobBuilder& b) { b.add_tensor({.dims = {kMax, kMax}}); },
          "value 0: shape [4294967295, 4294967295] overflows");
-  expect_unsupported(parse([](BlobBuilder& b) { b.add_tensor({.dims = std::vector<uint32_t>(9, 1)}); }),
-                     "value 0: rank: expected at most 8, got 9");
+  expect_unsupported(
+      parse([](BlobBuilder& b) { b.add_tensor({.dims = std::vector<uint32_t>(9, 1)}); }),
+      "value 0: rank: expected at most 8, got 9");
   expect_unsupported(parse([](BlobBuilder& b) { b.add_tensor({.dtype = vk::VkDataType::UNSET}); }),
                      "value 0: unsupported dtype UNSET");
-  expect_unsupported(parse([](BlobBuilder& b) { b.add_tensor({.dtype = static_cast<vk::VkDataType>(8)}); }),
-                     "value 0: unsupported dtype number 8");
+  expect_unsupported(
+      parse([](BlobBuilder& b) { b.add_tensor({.dtype = static_cast<vk::VkDataType>(8)}); }),
+      "value 0: unsupported dtype number 8");
 }
 
 TEST(BlobTensors, RefuseMemoryObjectsFarBeyondTheGraph) {
@@ -243,7 +262,8 @@ TEST(BlobConstants, MayBeInline) {
 
 TEST(BlobConstants, RefuseInlineDataOutside) {
   expect_invalid(with_inline(25, 24), "value 0: constant 0: needs 24 bytes at 25, region has 48");
-  expect_invalid(with_inline(~uint64_t{1}, 24), "value 0: constant 0: needs 24 bytes at 18446744073709551614, region has 48");
+  expect_invalid(with_inline(~uint64_t{1}, 24),
+                 "value 0: constant 0: needs 24 bytes at 18446744073709551614, region has 48");
   expect_invalid(with_inline(0, 23), "value 0: constant 0: has length 23, need 24");
   expect_invalid(with_inline(2, 24), "value 0: constant 0: is misaligned for f32");
 }
@@ -258,7 +278,9 @@ TEST(BlobConstants, EmptyOnesNeedNoData) {
 
 // A tensor of 24 bytes whose constant is named data.
 Result<Blob> with_named(const char* key, uint64_t length, const NamedData& named) {
-  return parse([&](BlobBuilder& b) { b.add_tensor({.constant = b.add_named_constant(key, length)}); }, named);
+  return parse(
+      [&](BlobBuilder& b) { b.add_tensor({.constant = b.add_named_constant(key, length)}); },
+      named);
 }
 
 TEST(BlobConstants, MayBeNamed) {
@@ -276,8 +298,10 @@ TEST(BlobConstants, RefuseNamedDataThatIsNotThere) {
   const NamedData named = {{"short", {.bytes = data.bytes().first(23), .layout = {}}},
                            {"odd", {.bytes = data.bytes().subspan(1), .layout = {}}}};
   expect_invalid(with_named("", 24, named), "value 0: constant 0: has no key");
-  expect_invalid(with_named("w", 24, named), "value 0: constant 0: no data named 'w' (missing .ptd file?)");
-  expect_invalid(with_named("short", 24, named), "value 0: constant 0: 'short' has 23 bytes, need 24");
+  expect_invalid(with_named("w", 24, named),
+                 "value 0: constant 0: no data named 'w' (missing .ptd file?)");
+  expect_invalid(with_named("short", 24, named),
+                 "value 0: constant 0: 'short' has 23 bytes, need 24");
   expect_invalid(with_named("short", 8, named), "value 0: constant 0: has length 8, need 24");
   expect_invalid(with_named("odd", 24, named), "value 0: constant 0: is misaligned for f32");
 }
@@ -295,9 +319,13 @@ TEST(BlobCalls, Refuse) {
         },
         message);
   };
-  refuse_call([](BlobBuilder& b) { b.chain = {vk::CreateOperatorCall(b.fbb)}; }, "call 0 (): has no operator name");
-  refuse_call([](BlobBuilder& b) { b.chain = {vk::CreateOperatorCallDirect(b.fbb, 0, "aten.relu.default")}; },
-              "call 0 (aten.relu.default): has no arguments");
+  refuse_call([](BlobBuilder& b) { b.chain = {vk::CreateOperatorCall(b.fbb)}; },
+              "call 0 (): has no operator name");
+  refuse_call(
+      [](BlobBuilder& b) {
+        b.chain = {vk::CreateOperatorCallDirect(b.fbb, 0, "aten.relu.default")};
+      },
+      "call 0 (aten.relu.default): has no arguments");
   refuse_call([](BlobBuilder& b) { b.add_call("aten.relu.default", {}); },
               "call 0 (aten.relu.default): has no arguments");
   refuse_call([](BlobBuilder& b) { b.add_call("aten.relu.default", {0, 1}); },
@@ -307,7 +335,8 @@ TEST(BlobCalls, Refuse) {
 }
 
 TEST(BlobEnds, Refuse) {
-  const auto refuse_ends = [](std::vector<uint32_t> inputs, std::vector<uint32_t> outputs, const std::string& message) {
+  const auto refuse_ends = [](std::vector<uint32_t> inputs, std::vector<uint32_t> outputs,
+                              const std::string& message) {
     refuse(
         [&](BlobBuilder& b) {
           b.add_tensor();
@@ -329,7 +358,8 @@ TEST(Blob, RefusesStringsSharedWithoutEnd) {
   b.add_tensor();
   const auto name = b.fbb.CreateString(std::string(20000, 'x'));
   const auto args = b.fbb.CreateVector(std::vector<int32_t>{0});
-  for (uint32_t i = 0; i < 2000; ++i) b.chain.push_back(vk::CreateOperatorCall(b.fbb, i, name, args));
+  for (uint32_t i = 0; i < 2000; ++i)
+    b.chain.push_back(vk::CreateOperatorCall(b.fbb, i, name, args));
   auto blob = parse_blob(FileBytes(b.finish()), kNothing);
   ASSERT_FALSE(blob.ok());
   EXPECT_NE(blob.status().message().find("refer to themselves so often"), std::string::npos);

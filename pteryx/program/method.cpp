@@ -1,4 +1,5 @@
-// Inputs, outputs, instructions, operators, delegates and planned buffers of a method. Values are in values.cpp.
+// Inputs, outputs, instructions, operators, delegates and planned buffers of a method. Values are
+// in values.cpp.
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/program/method.h"
 
@@ -17,7 +18,8 @@ namespace pteryx::program {
 namespace {
 
 Result<std::vector<uint64_t>> read_buffer_sizes(const pte::ExecutionPlan& plan, Budget& budget) {
-  PTERYX_ASSIGN(std::vector<uint64_t> sizes, copy_list<uint64_t>(plan.non_const_buffer_sizes(), budget));
+  PTERYX_ASSIGN(std::vector<uint64_t> sizes,
+                copy_list<uint64_t>(plan.non_const_buffer_sizes(), budget));
   if (!sizes.empty()) sizes[0] = 0;
   int64_t total = 0;
   for (size_t i = 1; i < sizes.size(); ++i) {
@@ -35,8 +37,8 @@ Result<std::vector<uint64_t>> read_buffer_sizes(const pte::ExecutionPlan& plan, 
   for (uint32_t i = 0; i < count(plan.non_const_buffer_device()); ++i) {
     const pte::NonConstBufferDevice& entry = *plan.non_const_buffer_device()->Get(i);
     if (entry.device_type() != pte::DeviceType::CPU) {
-      return unsupported(
-          fmt::format("planned buffer {} is on {}", entry.buffer_idx(), device_name(entry.device_type())));
+      return unsupported(fmt::format("planned buffer {} is on {}", entry.buffer_idx(),
+                                     device_name(entry.device_type())));
     }
   }
   return sizes;
@@ -50,8 +52,8 @@ Result<std::vector<uint32_t>> read_ends(const char* what, const flatbuffers::Vec
   for (size_t i = 0; i < ends.size(); ++i) {
     const ValueRecord& v = m.values[ends[i]];
     if (is_list(v)) {
-      return invalid_program(fmt::format("{} {} of {} (value {}) has unsupported kind: {}", what, i, quote(m.name),
-                                         ends[i], kind_name(v)));
+      return invalid_program(fmt::format("{} {} of {} (value {}) has unsupported kind: {}", what, i,
+                                         quote(m.name), ends[i], kind_name(v)));
     }
   }
   return ends;
@@ -95,11 +97,12 @@ Result<Bytes> find_delegate_blob(const pte::BackendDelegate& delegate, const Con
       }
       return container.segments[index];
   }
-  return invalid_program(fmt::format("unknown data location {}", static_cast<int>(where.location())));
+  return invalid_program(
+      fmt::format("unknown data location {}", static_cast<int>(where.location())));
 }
 
-Result<DelegateRecord> read_delegate(const pte::BackendDelegate& delegate, const Container& container,
-                                     Budget& budget) {
+Result<DelegateRecord> read_delegate(const pte::BackendDelegate& delegate,
+                                     const Container& container, Budget& budget) {
   if (count(delegate.id()) == 0) return invalid_program("no backend name");
   if (delegate.processed() == nullptr) return invalid_program("no data");
   DelegateRecord record;
@@ -119,8 +122,8 @@ Result<DelegateRecord> read_delegate(const pte::BackendDelegate& delegate, const
   return record;
 }
 
-Result<std::vector<DelegateRecord>> read_delegates(const pte::ExecutionPlan& plan, const Container& container,
-                                                   Budget& budget) {
+Result<std::vector<DelegateRecord>> read_delegates(const pte::ExecutionPlan& plan,
+                                                   const Container& container, Budget& budget) {
   const auto& list = *plan.delegates();
   PTERYX_TRY(budget.take(list.size(), sizeof(DelegateRecord)));
   std::vector<DelegateRecord> delegates;
@@ -143,20 +146,24 @@ class ChainReader {
     if (from.instr_args() != nullptr) {
       switch (from.instr_args_type()) {
         case pte::InstructionArguments::KernelCall: return kernel(*from.instr_args_as_KernelCall());
-        case pte::InstructionArguments::DelegateCall: return delegate(*from.instr_args_as_DelegateCall());
+        case pte::InstructionArguments::DelegateCall:
+          return delegate(*from.instr_args_as_DelegateCall());
         case pte::InstructionArguments::MoveCall: return move(*from.instr_args_as_MoveCall());
-        case pte::InstructionArguments::JumpFalseCall: return jump(*from.instr_args_as_JumpFalseCall());
+        case pte::InstructionArguments::JumpFalseCall:
+          return jump(*from.instr_args_as_JumpFalseCall());
         case pte::InstructionArguments::FreeCall: return free(*from.instr_args_as_FreeCall());
         case pte::InstructionArguments::NONE: break;
       }
     }
-    return invalid_program(fmt::format("unknown or empty (kind {})", static_cast<int>(from.instr_args_type())));
+    return invalid_program(
+        fmt::format("unknown or empty (kind {})", static_cast<int>(from.instr_args_type())));
   }
 
  private:
   Status check_value(const char* what, int64_t index) const {
     if (index < 0 || static_cast<uint64_t>(index) >= m_.values.size()) {
-      return invalid_program(fmt::format("{} refers to value {} of {}", what, index, m_.values.size()));
+      return invalid_program(
+          fmt::format("{} refers to value {} of {}", what, index, m_.values.size()));
     }
     return {};
   }
@@ -169,7 +176,8 @@ class ChainReader {
 
   Result<Instruction> kernel(const pte::KernelCall& call) {
     if (call.op_index() < 0 || static_cast<size_t>(call.op_index()) >= m_.operators.size()) {
-      return invalid_program(fmt::format("operator {} of {}", call.op_index(), m_.operators.size()));
+      return invalid_program(
+          fmt::format("operator {} of {}", call.op_index(), m_.operators.size()));
     }
     KernelCall record = {.op = static_cast<uint32_t>(call.op_index()), .args = {}};
     PTERYX_ASSIGN(record.args, args(call.args()));
@@ -177,8 +185,10 @@ class ChainReader {
   }
 
   Result<Instruction> delegate(const pte::DelegateCall& call) {
-    if (call.delegate_index() < 0 || static_cast<size_t>(call.delegate_index()) >= m_.delegates.size()) {
-      return invalid_program(fmt::format("delegate {} of {}", call.delegate_index(), m_.delegates.size()));
+    if (call.delegate_index() < 0 ||
+        static_cast<size_t>(call.delegate_index()) >= m_.delegates.size()) {
+      return invalid_program(
+          fmt::format("delegate {} of {}", call.delegate_index(), m_.delegates.size()));
     }
     DelegateCall record = {.delegate = static_cast<uint32_t>(call.delegate_index()), .args = {}};
     PTERYX_ASSIGN(record.args, args(call.args()));
@@ -198,14 +208,16 @@ class ChainReader {
     const ValueRecord& v = m_.values[condition];
     const auto* const tensor = std::get_if<TensorRecord>(&v);
     if (!std::holds_alternative<bool>(v) && (tensor == nullptr || tensor->dtype != DType::kBool)) {
-      return invalid_program(fmt::format("condition is not boolean: value {} is {}", condition, kind_name(v)));
+      return invalid_program(
+          fmt::format("condition is not boolean: value {} is {}", condition, kind_name(v)));
     }
     const int64_t destination = call.destination_instruction();
     if (destination < 0 || static_cast<uint64_t>(destination) > size_) {
       return invalid_program(fmt::format("jump to {} of {}", destination, size_));
     }
-    return Instruction(JumpFalseCall{.condition = condition,
-                                     .destination = static_cast<uint32_t>(first_ + static_cast<size_t>(destination))});
+    return Instruction(JumpFalseCall{
+        .condition = condition,
+        .destination = static_cast<uint32_t>(first_ + static_cast<size_t>(destination))});
   }
 
   Result<Instruction> free(const pte::FreeCall& call) {
@@ -239,7 +251,8 @@ Status read_instructions(const pte::ExecutionPlan& plan, MethodRecord& m, Budget
 
 }  // namespace
 
-Result<MethodRecord> read_method(const pte::ExecutionPlan& plan, const MethodSources& sources, Budget& budget) {
+Result<MethodRecord> read_method(const pte::ExecutionPlan& plan, const MethodSources& sources,
+                                 Budget& budget) {
   MethodRecord m;
   PTERYX_ASSIGN(m.name, copy_text(plan.name(), budget));
   PTERYX_ASSIGN(m.buffer_sizes, read_buffer_sizes(plan, budget));

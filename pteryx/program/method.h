@@ -21,7 +21,9 @@ struct MethodSources {
   const NamedData& named_data;
 };
 
-// The plan has a name, values, inputs, outputs, chains, delegates and buffer sizes. Errors: kInvalidProgram, kUnsupported.
-Result<MethodRecord> read_method(const pte::ExecutionPlan& plan, const MethodSources& sources, Budget& budget);
+// The plan has a name, values, inputs, outputs, chains, delegates and buffer sizes. Errors:
+// kInvalidProgram, kUnsupported.
+Result<MethodRecord> read_method(const pte::ExecutionPlan& plan, const MethodSources& sources,
+                                 Budget& budget);
 
 }  // namespace pteryx::program

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/program/method.h"
 
-#include <gtest/gtest.h>
-
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <variant>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "pteryx/program/program.h"
 #include "pteryx/program/testing/build.h"
@@ -44,7 +44,9 @@ Result<Program> parse(const Change& change) {
   change(b);
   return Program::parse(b.finish());
 }
-void refuse(const Change& change, const std::string& message) { expect_invalid(parse(change), message + kReading); }
+void refuse(const Change& change, const std::string& message) {
+  expect_invalid(parse(change), message + kReading);
+}
 
 TEST(Method, EveryInstructionIsRead) {
   ProgramBuilder b = small();
@@ -94,7 +96,8 @@ TEST(Method, OperatorsHaveTheirOverloadIfAny) {
   b.operators.push_back(pte::CreateOperatorDirect(b.fbb, "prim::x"));
   auto p = Program::parse(b.finish());
   ASSERT_TRUE(p.ok()) << p.status().message();
-  EXPECT_EQ(p->methods()[0].operators, (std::vector<std::string>{"aten::add.out", "aten::copy_", "prim::x"}));
+  EXPECT_EQ(p->methods()[0].operators,
+            (std::vector<std::string>{"aten::add.out", "aten::copy_", "prim::x"}));
 }
 
 TEST(Method, DelegatesOfAnyBackendAreKept) {
@@ -119,7 +122,8 @@ TEST(Method, CompileSpecsAreKept) {
   const std::vector<uint8_t> value = {1, 2};
   const std::vector<flatbuffers::Offset<pte::CompileSpec>> specs = {
       pte::CreateCompileSpecDirect(b.fbb, "force_fp16", &value)};
-  const auto where = pte::CreateBackendDelegateDataReference(b.fbb, pte::DataLocation::SEGMENT, b.add_segment("x"));
+  const auto where = pte::CreateBackendDelegateDataReference(b.fbb, pte::DataLocation::SEGMENT,
+                                                             b.add_segment("x"));
   b.delegates.push_back(pte::CreateBackendDelegateDirect(b.fbb, "VulkanBackend", where, &specs));
   const FileBytes file = b.finish();
   auto p = Program::parse(file);
@@ -133,12 +137,16 @@ TEST(Method, RefusesIndicesOutsideTheTable) {
   refuse([](ProgramBuilder& b) { b.inputs = {5}; }, "input 0 refers to value 5 of 5");
   refuse([](ProgramBuilder& b) { b.inputs = {0, -1}; }, "input 1 refers to value -1 of 5");
   refuse([](ProgramBuilder& b) { b.outputs = {5}; }, "output 0 refers to value 5 of 5");
-  refuse([](ProgramBuilder& b) { b.add_kernel_call(0, {0, 5}); }, "instruction 0: argument 1 refers to value 5 of 5");
+  refuse([](ProgramBuilder& b) { b.add_kernel_call(0, {0, 5}); },
+         "instruction 0: argument 1 refers to value 5 of 5");
   refuse([](ProgramBuilder& b) { b.add_delegate_call(0, {-1}); },
          "instruction 0: argument 0 refers to value -1 of 5");
-  refuse([](ProgramBuilder& b) { b.add_move(5, 0); }, "instruction 0: source refers to value 5 of 5");
-  refuse([](ProgramBuilder& b) { b.add_move(0, -1); }, "instruction 0: destination refers to value -1 of 5");
-  refuse([](ProgramBuilder& b) { b.add_jump_false(9, 0); }, "instruction 0: condition refers to value 9 of 5");
+  refuse([](ProgramBuilder& b) { b.add_move(5, 0); },
+         "instruction 0: source refers to value 5 of 5");
+  refuse([](ProgramBuilder& b) { b.add_move(0, -1); },
+         "instruction 0: destination refers to value -1 of 5");
+  refuse([](ProgramBuilder& b) { b.add_jump_false(9, 0); },
+         "instruction 0: condition refers to value 9 of 5");
   refuse([](ProgramBuilder& b) { b.add_free(5); }, "instruction 0: freed refers to value 5 of 5");
 }
 
@@ -157,12 +165,14 @@ TEST(Method, RefusesInstructions) {
   refuse(
       [](ProgramBuilder& b) {
         b.add_free(0);
-        b.add_instruction(static_cast<pte::InstructionArguments>(6), pte::CreateNull(b.fbb).Union());
+        b.add_instruction(static_cast<pte::InstructionArguments>(6),
+                          pte::CreateNull(b.fbb).Union());
       },
       "instruction 1: unknown or empty (kind 6)");
   refuse(
       [](ProgramBuilder& b) {
-        b.add_instruction(pte::InstructionArguments::KernelCall, pte::CreateKernelCall(b.fbb).Union());
+        b.add_instruction(pte::InstructionArguments::KernelCall,
+                          pte::CreateKernelCall(b.fbb).Union());
       },
       "instruction 0: no arguments");
 }
@@ -172,7 +182,8 @@ TEST(Method, RefusesOperatorsAndDelegatesThatAreNotThere) {
   refuse([](ProgramBuilder& b) { b.add_kernel_call(-1, {}); }, "instruction 0: operator -1 of 1");
   refuse([](ProgramBuilder& b) { b.add_delegate_call(1, {}); }, "instruction 0: delegate 1 of 1");
   refuse([](ProgramBuilder& b) { b.add_delegate_call(-1, {}); }, "instruction 0: delegate -1 of 1");
-  refuse([](ProgramBuilder& b) { b.operators.push_back(pte::CreateOperator(b.fbb)); }, "operator 1 has no name");
+  refuse([](ProgramBuilder& b) { b.operators.push_back(pte::CreateOperator(b.fbb)); },
+         "operator 1 has no name");
 }
 
 TEST(Method, RefusesJumps) {
@@ -188,11 +199,13 @@ TEST(Method, RefusesBuffers) {
   refuse([](ProgramBuilder& b) { b.buffer_sizes = {0, 1024, -1}; }, "planned buffer 2 has size -1");
   refuse([](ProgramBuilder& b) { b.buffer_sizes = {0, 1024, INT64_MAX}; },
          "method 'forward' asks for more than 1024 bytes of working memory");
-  expect_unsupported(parse([](ProgramBuilder& b) {
-                       b.buffer_devices = {pte::CreateNonConstBufferDevice(b.fbb, 1, pte::DeviceType::CUDA)};
-                     }),
-                     std::string("planned buffer 1 is on device type CUDA") + kReading);
-  EXPECT_TRUE(parse([](ProgramBuilder& b) { b.buffer_sizes = {-5, 1024}; }).ok());  // entry 0 means nothing
+  expect_unsupported(
+      parse([](ProgramBuilder& b) {
+        b.buffer_devices = {pte::CreateNonConstBufferDevice(b.fbb, 1, pte::DeviceType::CUDA)};
+      }),
+      std::string("planned buffer 1 is on device type CUDA") + kReading);
+  EXPECT_TRUE(
+      parse([](ProgramBuilder& b) { b.buffer_sizes = {-5, 1024}; }).ok());  // entry 0 means nothing
 }
 
 TEST(Method, RefusesDelegates) {
@@ -201,11 +214,14 @@ TEST(Method, RefusesDelegates) {
   };
   using Builder = flatbuffers::FlatBufferBuilder;
   const auto at = [](Builder& f, int location, uint32_t index) {
-    return pte::CreateBackendDelegateDataReference(f, static_cast<pte::DataLocation>(location), index);
+    return pte::CreateBackendDelegateDataReference(f, static_cast<pte::DataLocation>(location),
+                                                   index);
   };
-  refuse_delegate([&](Builder& f) { return pte::CreateBackendDelegateDirect(f, nullptr, at(f, 1, 0)); },
-                  "delegate 0: no backend name");
-  refuse_delegate([&](Builder& f) { return pte::CreateBackendDelegateDirect(f, "X"); }, "delegate 0: no data");
+  refuse_delegate(
+      [&](Builder& f) { return pte::CreateBackendDelegateDirect(f, nullptr, at(f, 1, 0)); },
+      "delegate 0: no backend name");
+  refuse_delegate([&](Builder& f) { return pte::CreateBackendDelegateDirect(f, "X"); },
+                  "delegate 0: no data");
   refuse_delegate([&](Builder& f) { return pte::CreateBackendDelegateDirect(f, "X", at(f, 1, 1)); },
                   "delegate 0: segment 1 of 1");
   refuse_delegate([&](Builder& f) { return pte::CreateBackendDelegateDirect(f, "X", at(f, 0, 0)); },
@@ -214,7 +230,8 @@ TEST(Method, RefusesDelegates) {
                   "delegate 0: unknown data location 2");
   refuse_delegate(
       [&](Builder& f) {
-        const std::vector<flatbuffers::Offset<pte::CompileSpec>> specs = {pte::CreateCompileSpecDirect(f, "key")};
+        const std::vector<flatbuffers::Offset<pte::CompileSpec>> specs = {
+            pte::CreateCompileSpecDirect(f, "key")};
         return pte::CreateBackendDelegateDirect(f, "X", at(f, 1, 0), &specs);
       },
       "delegate 0: compile spec 0 malformed");
@@ -228,8 +245,9 @@ TEST(Method, RefusesInlineBlobsWithoutData) {
   const std::vector<flatbuffers::Offset<pte::Chain>> chains = {pte::CreateChain(f)};
   const std::vector<flatbuffers::Offset<pte::BackendDelegate>> delegates = {
       pte::CreateBackendDelegateDirect(f, "X", pte::CreateBackendDelegateDataReference(f))};
-  const std::vector<flatbuffers::Offset<pte::ExecutionPlan>> plans = {pte::CreateExecutionPlanDirect(
-      f, "forward", 0, &values, &none, &none, &chains, nullptr, &delegates, &sizes)};
+  const std::vector<flatbuffers::Offset<pte::ExecutionPlan>> plans = {
+      pte::CreateExecutionPlanDirect(f, "forward", 0, &values, &none, &none, &chains, nullptr,
+                                     &delegates, &sizes)};
   const std::vector<flatbuffers::Offset<pte::BackendDelegateInlineData>> blobs = {
       pte::CreateBackendDelegateInlineData(f)};
   pte::FinishProgramBuffer(f, pte::CreateProgramDirect(f, 0, &plans, nullptr, &blobs));

@@ -40,13 +40,14 @@ Result<Extent> read_header(Bytes file) {
   const uint64_t size = *read_at<uint64_t>(file, 40);
   if (inserted < length || !flatbuffer_end || *flatbuffer_end > base || base > file.size() ||
       *flatbuffer_end > kMaxFlatBufferBytes) {
-    return invalid_program(fmt::format("PTD header is inconsistent: {} + {} bytes of metadata, data from {}, file has {}",
-                                       inserted, *read_at<uint64_t>(file, 24), base, file.size()));
+    return invalid_program(fmt::format(
+        "PTD header is inconsistent: {} + {} bytes of metadata, data from {}, file has {}",
+        inserted, *read_at<uint64_t>(file, 24), base, file.size()));
   }
   const auto segments = slice(file, base, size);
   if (!segments) {
-    return invalid_program(
-        fmt::format("PTD file truncated: expected {} bytes from {}, have {}", size, base, file.size() - base));
+    return invalid_program(fmt::format("PTD file truncated: expected {} bytes from {}, have {}",
+                                       size, base, file.size() - base));
   }
   return Extent{.flatbuffer = file.first(*flatbuffer_end), .segments = *segments};
 }
@@ -58,8 +59,8 @@ Result<std::vector<Bytes>> read_segments(const ptd::FlatTensor& root, Bytes data
     const ptd::DataSegment& segment = *root.segments()->Get(i);
     const auto bytes = slice(data, segment.offset(), segment.size());
     if (!bytes) {
-      return invalid_program(fmt::format("PTD segment {} exceeds the file: [{}, +{}) of {}", i, segment.offset(),
-                                         segment.size(), data.size()));
+      return invalid_program(fmt::format("PTD segment {} exceeds the file: [{}, +{}) of {}", i,
+                                         segment.offset(), segment.size(), data.size()));
     }
     segments.push_back(*bytes);
   }
@@ -69,8 +70,8 @@ Result<std::vector<Bytes>> read_segments(const ptd::FlatTensor& root, Bytes data
 Result<NamedBlob> read_blob(const ptd::TensorLayout* layout, Bytes bytes) {
   NamedBlob blob = {.bytes = bytes, .layout = {}};
   if (layout == nullptr) return blob;
-  PTERYX_ASSIGN(blob.layout, read_layout(static_cast<int8_t>(layout->scalar_type()), layout->sizes(),
-                                         layout->dim_order()));
+  PTERYX_ASSIGN(blob.layout, read_layout(static_cast<int8_t>(layout->scalar_type()),
+                                         layout->sizes(), layout->dim_order()));
   if (size_bytes(*blob.layout) > bytes.size()) {
     return invalid_program(fmt::format("{} needs {} bytes, segment has {}", to_string(*blob.layout),
                                        size_bytes(*blob.layout), bytes.size()));
@@ -90,8 +91,8 @@ Result<NamedData> read_entries(const ptd::FlatTensor& root, Bytes data, Budget& 
     }
     PTERYX_ASSIGN(std::string key, copy_text(entry.key(), budget));
     if (entry.segment_index() >= segments.size()) {
-      return invalid_program(
-          fmt::format("key {} refers to segment {} of {}", quote(key), entry.segment_index(), segments.size()));
+      return invalid_program(fmt::format("key {} refers to segment {} of {}", quote(key),
+                                         entry.segment_index(), segments.size()));
     }
     auto blob = read_blob(entry.tensor_layout(), segments[entry.segment_index()]);
     if (!blob.ok()) return at(fmt::format("PTD entry {}: bad layout", quote(key)), blob.status());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <gtest/gtest.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "pteryx/program/program.h"
 #include "pteryx/program/testing/build.h"
@@ -29,7 +29,8 @@ constexpr size_t kDataSize = 40;
 
 FileBytes small() {
   DataFileBuilder d;
-  d.add_entry("w", d.add_segment(std::string(24, 'x')), LayoutSpec{.sizes = {2, 3}, .dim_order = {1, 0}});
+  d.add_entry("w", d.add_segment(std::string(24, 'x')),
+              LayoutSpec{.sizes = {2, 3}, .dim_order = {1, 0}});
   d.add_entry("blob", d.add_segment("opaque"));
   return d.finish();
 }
@@ -71,13 +72,15 @@ TEST(DataFile, RefusesHeaders) {
   const std::string size = std::to_string(*read_at<uint64_t>(file, kFlatBufferSize));
   const std::string base = std::to_string(*read_at<uint64_t>(file, kBase));
   const std::string whole = std::to_string(file.size());
-  refuse(small().put<uint64_t>(kInserted, 39),
-         "PTD header is inconsistent: 39 + " + size + " bytes of metadata, data from " + base + ", file has " + whole);
+  refuse(small().put<uint64_t>(kInserted, 39), "PTD header is inconsistent: 39 + " + size +
+                                                   " bytes of metadata, data from " + base +
+                                                   ", file has " + whole);
   refuse(small().put<uint64_t>(kFlatBufferSize, ~uint64_t{0}),
-         "PTD header is inconsistent: 48 + 18446744073709551615 bytes of metadata, data from " + base + ", file has " +
-             whole);
-  refuse(small().put<uint64_t>(kBase, 64),
-         "PTD header is inconsistent: 48 + " + size + " bytes of metadata, data from 64, file has " + whole);
+         "PTD header is inconsistent: 48 + 18446744073709551615 bytes of metadata, data from " +
+             base + ", file has " + whole);
+  refuse(small().put<uint64_t>(kBase, 64), "PTD header is inconsistent: 48 + " + size +
+                                               " bytes of metadata, data from 64, file has " +
+                                               whole);
   refuse(small().put<uint64_t>(kBase, file.size() + 1),
          "PTD header is inconsistent: 48 + " + size + " bytes of metadata, data from " +
              std::to_string(file.size() + 1) + ", file has " + whole);
@@ -87,17 +90,19 @@ TEST(DataFile, RefusesTruncatedFiles) {
   const FileBytes file = small();
   const uint64_t base = *read_at<uint64_t>(file, kBase);
   const uint64_t size = *read_at<uint64_t>(file, kDataSize);
-  refuse(file.first(file.size() - 1), "PTD file truncated: expected " + std::to_string(size) + " bytes from " +
-                                          std::to_string(base) + ", have " + std::to_string(size - 1));
+  refuse(file.first(file.size() - 1), "PTD file truncated: expected " + std::to_string(size) +
+                                          " bytes from " + std::to_string(base) + ", have " +
+                                          std::to_string(size - 1));
   refuse(small().put<uint64_t>(kDataSize, ~uint64_t{0}),
-         "PTD file truncated: expected 18446744073709551615 bytes from " + std::to_string(base) + ", have " +
-             std::to_string(size));
+         "PTD file truncated: expected 18446744073709551615 bytes from " + std::to_string(base) +
+             ", have " + std::to_string(size));
 }
 
 TEST(DataFile, RefusesMetadata) {
   FileBytes corrupt = small();
   const uint32_t root = *read_at<uint32_t>(corrupt, 0);
-  refuse(corrupt.put<int32_t>(root, 0x7FFFFFFF), "PTD metadata is corrupt, or written by ExecuTorch 0.6");
+  refuse(corrupt.put<int32_t>(root, 0x7FFFFFFF),
+         "PTD metadata is corrupt, or written by ExecuTorch 0.6");
   DataFileBuilder newer;
   newer.version = 1;
   refuse(newer.finish(), "PTD version 1 unsupported", Code::kUnsupported);
@@ -113,7 +118,8 @@ TEST(DataFile, RefusesFilesOfRelease06) {
   const auto start = d.fbb.StartTable();
   d.fbb.AddElement<uint32_t>(ptd::FlatTensor::VT_SEGMENTS, 16, 0);
   d.fbb.Finish(flatbuffers::Offset<ptd::FlatTensor>(d.fbb.EndTable(start)), "FT01");
-  const std::string flatbuffer(reinterpret_cast<const char*>(d.fbb.GetBufferPointer()), d.fbb.GetSize());
+  const std::string flatbuffer(reinterpret_cast<const char*>(d.fbb.GetBufferPointer()),
+                               d.fbb.GetSize());
   FileBytes file(flatbuffer.substr(0, 8) + "FH01" + std::string(44, '\0') + flatbuffer.substr(8) +
                  std::string(64, '\0'));
   file.put<uint32_t>(0, *read_at<uint32_t>(file, 0) + 48)
@@ -149,7 +155,8 @@ TEST(DataFile, RefusesKeys) {
 }
 
 TEST(DataFile, RefusesLayouts) {
-  const auto refuse_layout = [](const LayoutSpec& layout, const std::string& why, Code code = Code::kInvalidProgram) {
+  const auto refuse_layout = [](const LayoutSpec& layout, const std::string& why,
+                                Code code = Code::kInvalidProgram) {
     DataFileBuilder d;
     d.add_entry("w", d.add_segment(std::string(24, 'x')), layout);
     refuse(d.finish(), "PTD entry 'w': bad layout: " + why, code);
@@ -158,10 +165,11 @@ TEST(DataFile, RefusesLayouts) {
   refuse_layout({.sizes = {-1}, .dim_order = {0}}, "shape [-1] is negative");
   refuse_layout({.sizes = {2}, .dim_order = {1}}, "invalid dim_order [1]");
   refuse_layout({.sizes = {7}, .dim_order = {0}}, "f32 [7] needs 28 bytes, segment has 24");
-  refuse_layout({.dtype = pte::ScalarType::BITS16, .sizes = {1}, .dim_order = {0}}, "unsupported dtype BITS16",
-                Code::kUnsupported);
+  refuse_layout({.dtype = pte::ScalarType::BITS16, .sizes = {1}, .dim_order = {0}},
+                "unsupported dtype BITS16", Code::kUnsupported);
   DataFileBuilder d;
-  d.entries = {ptd::CreateNamedDataDirect(d.fbb, "w", d.add_segment("x"), ptd::CreateTensorLayout(d.fbb))};
+  d.entries = {
+      ptd::CreateNamedDataDirect(d.fbb, "w", d.add_segment("x"), ptd::CreateTensorLayout(d.fbb))};
   refuse(d.finish(), "PTD entry 'w': bad layout: tensor has no sizes");
 }
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <gtest/gtest.h>
-
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -8,6 +6,8 @@
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "pteryx/program/delegate.h"
 #include "pteryx/program/program.h"
@@ -96,7 +96,8 @@ TEST(Program, RecordsOutliveTheMoveOfTheProgram) {
     const auto* const tensor = std::get_if<BlobTensor>(&v);
     if (tensor == nullptr || !tensor->constant) continue;
     ++constants;
-    EXPECT_EQ(tensor->constant->size(), static_cast<size_t>(numel(tensor->dims)) * size_bytes(tensor->dtype));
+    EXPECT_EQ(tensor->constant->size(),
+              static_cast<size_t>(numel(tensor->dims)) * size_bytes(tensor->dtype));
     EXPECT_EQ(tensor->constant_key.size(), 64U);
   }
   EXPECT_EQ(constants, 2U);
@@ -113,7 +114,8 @@ TEST(Program, MissingDataFileIsNamedByItsKey) {
 
 TEST(Program, ErrorsNameTheFile) {
   const std::string data = fixtures(".ptd")[0];
-  expect_invalid(Program::open(data), "this is a .ptd data file, not a program\n  while reading " + data);
+  expect_invalid(Program::open(data),
+                 "this is a .ptd data file, not a program\n  while reading " + data);
   const std::string program = fixture_path("ops/add.pte");
   const std::vector<std::string> not_data = {program};
   expect_invalid(Program::open(program, not_data), "not a PTD file\n  while reading " + program);
@@ -130,7 +132,8 @@ TEST(Program, RefusesPlansWithoutAField) {
        {"name", "values", "inputs", "outputs", "chains", "delegates", "non_const_buffer_sizes"}) {
     ProgramBuilder b;
     b.leave_out(field);
-    expect_invalid(Program::parse(b.finish()), std::string("method 0 is missing field '") + field + "'");
+    expect_invalid(Program::parse(b.finish()),
+                   std::string("method 0 is missing field '") + field + "'");
   }
 }
 
@@ -148,8 +151,8 @@ TEST(Program, RefusesMethodsOfOneName) {
   const std::vector<flatbuffers::Offset<pte::EValue>> values;
   const std::vector<flatbuffers::Offset<pte::BackendDelegate>> delegates;
   const std::vector<flatbuffers::Offset<pte::Chain>> chains = {pte::CreateChain(b.fbb)};
-  b.plans = {pte::CreateExecutionPlanDirect(b.fbb, "forward", 0, &values, &none, &none, &chains, nullptr, &delegates,
-                                            &sizes)};
+  b.plans = {pte::CreateExecutionPlanDirect(b.fbb, "forward", 0, &values, &none, &none, &chains,
+                                            nullptr, &delegates, &sizes)};
   expect_invalid(Program::parse(b.finish()), "duplicate method 'forward'");
 }
 
@@ -187,7 +190,8 @@ TEST(Program, RefusesListsSharedWithoutEnd) {
   b.add_operator("aten::add", "out");
   const auto args = b.fbb.CreateVector(std::vector<int32_t>(20000, 0));
   for (int i = 0; i < 2000; ++i) {
-    b.add_instruction(pte::InstructionArguments::KernelCall, pte::CreateKernelCall(b.fbb, 0, args).Union());
+    b.add_instruction(pte::InstructionArguments::KernelCall,
+                      pte::CreateKernelCall(b.fbb, 0, args).Union());
   }
   auto p = Program::parse(b.finish());
   ASSERT_FALSE(p.ok());

@@ -1,4 +1,5 @@
-// Checks and texts that the readers of .pte, .ptd and delegate blobs share. SPDX-License-Identifier: BSD-3-Clause
+// Checks and texts that the readers of .pte, .ptd and delegate blobs share.
+// SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/program/reader.h"
 
 #include <algorithm>
@@ -31,9 +32,9 @@ bool is_permutation(const flatbuffers::Vector<uint8_t>& order) {
 
 Status Budget::take(uint64_t count, uint64_t each) {
   if (count > left_ / each) {
-    return invalid_program(
-        fmt::format("data is corrupt: {} bytes refer to themselves so often that a copy exceeds {} bytes",
-                    buffer_bytes_, kBase + kPerByte * buffer_bytes_));
+    return invalid_program(fmt::format(
+        "data is corrupt: {} bytes refer to themselves so often that a copy exceeds {} bytes",
+        buffer_bytes_, kBase + kPerByte * buffer_bytes_));
   }
   left_ -= count * each;
   return {};
@@ -65,18 +66,22 @@ Result<TensorLayout> read_layout(int8_t scalar_type, const flatbuffers::Vector<i
     return unsupported(fmt::format("rank: expected at most {}, got {}", kMaxRank, rank));
   }
   const auto dtype = dtype_from_scalar_type(scalar_type);
-  if (!dtype) return unsupported(fmt::format("unsupported dtype {}", scalar_type_name(scalar_type)));
+  if (!dtype)
+    return unsupported(fmt::format("unsupported dtype {}", scalar_type_name(scalar_type)));
 
   TensorLayout layout;
   layout.dtype = *dtype;
   for (uint32_t i = 0; i < rank; ++i) layout.sizes.push_back(item(*sizes, i));
   if (!checked_numel(layout.sizes.span(), size_bytes(*dtype))) {
-    const bool negative = std::any_of(layout.sizes.begin(), layout.sizes.end(), [](int64_t v) { return v < 0; });
-    return invalid_program(fmt::format("shape {} {}", to_string(layout.sizes), negative ? "is negative" : "overflows"));
+    const bool negative =
+        std::any_of(layout.sizes.begin(), layout.sizes.end(), [](int64_t v) { return v < 0; });
+    return invalid_program(fmt::format("shape {} {}", to_string(layout.sizes),
+                                       negative ? "is negative" : "overflows"));
   }
   layout.dim_order.assign(dim_order->begin(), dim_order->end());
   if (!is_permutation(*dim_order)) {
-    return invalid_program(fmt::format("invalid dim_order [{}]", fmt::join(layout.dim_order, ", ")));
+    return invalid_program(
+        fmt::format("invalid dim_order [{}]", fmt::join(layout.dim_order, ", ")));
   }
   return layout;
 }

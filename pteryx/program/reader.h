@@ -1,4 +1,5 @@
-// What the readers of this folder share: a verified root, a budget for copies, items of lists, text for messages.
+// What the readers of this folder share: a verified root, a budget for copies, items of lists, text
+// for messages.
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
@@ -22,21 +23,24 @@ namespace pteryx::program {
 // What the format can address; a Verifier may not be made for more.
 inline constexpr uint64_t kMaxFlatBufferBytes = FLATBUFFERS_MAX_BUFFER_SIZE - 1;
 
-// The root of a FlatBuffer that starts at an address aligned to 8, nullptr if any of it is malformed.
+// The root of a FlatBuffer that starts at an address aligned to 8, nullptr if any of it is
+// malformed.
 template <typename Root>
 const Root* verified_root(Bytes buffer) {
   if (buffer.size() < 8 || buffer.size() > kMaxFlatBufferBytes) return nullptr;
   flatbuffers::Verifier::Options options;
   options.max_depth = 16;  // the schemas nest to 7
-  // A table and the reference to it take 8 bytes, so only a file that visits tables again and again needs more.
+  // A table and the reference to it take 8 bytes, so only a file that visits tables again and again
+  // needs more.
   options.max_tables = static_cast<flatbuffers::uoffset_t>(buffer.size() / 8 + 1);
   const auto* const start = reinterpret_cast<const uint8_t*>(buffer.data());
   flatbuffers::Verifier verifier(start, buffer.size(), options);
   return verifier.VerifyBuffer<Root>(nullptr) ? flatbuffers::GetRoot<Root>(start) : nullptr;
 }
 
-// Bounds what is copied out of one FlatBuffer. Its strings and lists may be shared, so that a small hostile file could ask
-// for a copy of its size for each of its tables; a file that stores everything once stays far below the bound.
+// Bounds what is copied out of one FlatBuffer. Its strings and lists may be shared, so that a small
+// hostile file could ask for a copy of its size for each of its tables; a file that stores
+// everything once stays far below the bound.
 class Budget {
  public:
   static constexpr uint64_t kPerByte = 12;
@@ -52,7 +56,8 @@ class Budget {
   uint64_t left_;
 };
 
-// An item of a list of scalars. The verifier leaves items of 8 bytes at multiples of 4, so none is read in place.
+// An item of a list of scalars. The verifier leaves items of 8 bytes at multiples of 4, so none is
+// read in place.
 template <typename T>
 T item(const flatbuffers::Vector<T>& list, uint32_t i) {
   T v;
@@ -93,9 +98,11 @@ Result<TensorLayout> read_layout(int8_t scalar_type, const flatbuffers::Vector<i
                                  const flatbuffers::Vector<uint8_t>* dim_order);
 // Never overflows after read_layout.
 uint64_t size_bytes(const TensorLayout& layout);
-std::string to_string(const TensorLayout& layout);  // "f32 [2, 3]", with the dim_order unless it is the usual one
+std::string to_string(
+    const TensorLayout& layout);  // "f32 [2, 3]", with the dim_order unless it is the usual one
 
-// For messages: text of the file with unprintable bytes escaped, cut when long; quote puts it in '...'.
+// For messages: text of the file with unprintable bytes escaped, cut when long; quote puts it in
+// '...'.
 std::string printable(std::string_view text);
 std::string quote(std::string_view text);
 // The same error with "where: " in front.

@@ -19,15 +19,17 @@ using pte::KernelTypes;
 
 class ValueReader {
  public:
-  ValueReader(const pte::ExecutionPlan& plan, std::span<const uint64_t> buffer_sizes, const MethodSources& sources,
-              Budget& budget)
+  ValueReader(const pte::ExecutionPlan& plan, std::span<const uint64_t> buffer_sizes,
+              const MethodSources& sources, Budget& budget)
       : values_(*plan.values()), buffer_sizes_(buffer_sizes), sources_(sources), budget_(budget) {}
 
   Result<ValueRecord> read(uint32_t i) {
     const pte::EValue& v = *values_.Get(i);
     if (v.val_type() == KernelTypes::Null) return ValueRecord(NullRecord{});
-    if (v.val() == nullptr && v.val_type() != KernelTypes::NONE && v.val_type() <= KernelTypes::MAX) {
-      return invalid_program(fmt::format("kind {} without content", pte::EnumNameKernelTypes(v.val_type())));
+    if (v.val() == nullptr && v.val_type() != KernelTypes::NONE &&
+        v.val_type() <= KernelTypes::MAX) {
+      return invalid_program(
+          fmt::format("kind {} without content", pte::EnumNameKernelTypes(v.val_type())));
     }
     switch (v.val_type()) {
       case KernelTypes::Int: return ValueRecord(v.val_as_Int()->int_val());
@@ -39,8 +41,10 @@ class ValueReader {
       case KernelTypes::DoubleList: return doubles(v.val_as_DoubleList()->items());
       case KernelTypes::BoolList: return bools(v.val_as_BoolList()->items());
       case KernelTypes::TensorList: return tensors(v.val_as_TensorList()->items(), i);
-      case KernelTypes::OptionalTensorList: return optional_tensors(v.val_as_OptionalTensorList()->items());
-      default: return invalid_program(fmt::format("unknown kind {}", static_cast<int>(v.val_type())));
+      case KernelTypes::OptionalTensorList:
+        return optional_tensors(v.val_as_OptionalTensorList()->items());
+      default:
+        return invalid_program(fmt::format("unknown kind {}", static_cast<int>(v.val_type())));
     }
   }
 
@@ -53,11 +57,14 @@ class ValueReader {
 
   Status check_item(uint32_t j, int64_t index) const {
     if (index < 0 || index >= values_.size()) {
-      return invalid_program(fmt::format("item {} refers to value {} of {}", j, index, values_.size()));
+      return invalid_program(
+          fmt::format("item {} refers to value {} of {}", j, index, values_.size()));
     }
     return {};
   }
-  KernelTypes kind(int64_t index) const { return values_.Get(static_cast<uint32_t>(index))->val_type(); }
+  KernelTypes kind(int64_t index) const {
+    return values_.Get(static_cast<uint32_t>(index))->val_type();
+  }
 
   Result<ValueRecord> int_list(const flatbuffers::Vector<int64_t>* items) {
     if (items == nullptr) return invalid_program("list has no items");
@@ -133,8 +140,8 @@ class ValueReader {
   }
 
   Result<ValueRecord> tensor(const pte::Tensor& from) {
-    PTERYX_ASSIGN(TensorLayout layout,
-                  read_layout(static_cast<int8_t>(from.scalar_type()), from.sizes(), from.dim_order()));
+    PTERYX_ASSIGN(TensorLayout layout, read_layout(static_cast<int8_t>(from.scalar_type()),
+                                                   from.sizes(), from.dim_order()));
     PTERYX_TRY(budget_.take(layout.dim_order.size(), 1));
     if (from.storage_offset() != 0) {
       return unsupported(fmt::format("storage offset {} is not supported", from.storage_offset()));
@@ -157,7 +164,8 @@ class ValueReader {
       case pte::TensorShapeDynamism::DYNAMIC_UNBOUND:
         return unsupported("unbounded dynamic shapes are not supported");
     }
-    return invalid_program(fmt::format("unknown shape dynamism {}", static_cast<int>(from.shape_dynamism())));
+    return invalid_program(
+        fmt::format("unknown shape dynamism {}", static_cast<int>(from.shape_dynamism())));
   }
 
   static Status check_device(const pte::Tensor& from) {
@@ -169,14 +177,15 @@ class ValueReader {
   Result<std::optional<Placement>> placement(const pte::Tensor& from, uint64_t size) const {
     const auto* const where = from.allocation_info();
     if (where == nullptr) return std::optional<Placement>();
-    const Placement p = {.buffer = where->memory_id(),
-                         .offset = uint64_t{where->memory_offset_high()} << 32 | where->memory_offset_low()};
+    const Placement p = {
+        .buffer = where->memory_id(),
+        .offset = uint64_t{where->memory_offset_high()} << 32 | where->memory_offset_low()};
     if (p.buffer == 0 || p.buffer >= buffer_sizes_.size()) {
       return invalid_program(fmt::format("memory id {} of {}", p.buffer, buffer_sizes_.size()));
     }
     if (!in_range(p.offset, size, buffer_sizes_[p.buffer])) {
-      return invalid_program(fmt::format("[{}, +{}) exceeds planned buffer {} ({})", p.offset, size, p.buffer,
-                                         buffer_sizes_[p.buffer]));
+      return invalid_program(fmt::format("[{}, +{}) exceeds planned buffer {} ({})", p.offset, size,
+                                         p.buffer, buffer_sizes_[p.buffer]));
     }
     return std::optional(p);
   }
@@ -198,8 +207,9 @@ class ValueReader {
       return invalid_program(fmt::format("unknown data location {}", static_cast<int>(location)));
     }
     if (from.data_buffer_idx() == 0) return std::optional<Bytes>();
-    return wrap(from.allocation_info() == nullptr ? sources_.constants.constant(from.data_buffer_idx(), layout)
-                                                  : sources_.constants.initial_value(from.data_buffer_idx(), layout));
+    return wrap(from.allocation_info() == nullptr
+                    ? sources_.constants.constant(from.data_buffer_idx(), layout)
+                    : sources_.constants.initial_value(from.data_buffer_idx(), layout));
   }
 
   const flatbuffers::Vector<flatbuffers::Offset<pte::EValue>>& values_;
@@ -210,12 +220,21 @@ class ValueReader {
 
 // In the order of ValueRecord.
 constexpr std::array<std::string_view, std::variant_size_v<ValueRecord>> kKindNames = {
-    "null",     "an integer",         "a bool",            "a double",        "a string",
-    "a tensor", "a list of integers", "a list of doubles", "a list of bools", "a list of tensors"};
+    "null",
+    "an integer",
+    "a bool",
+    "a double",
+    "a string",
+    "a tensor",
+    "a list of integers",
+    "a list of doubles",
+    "a list of bools",
+    "a list of tensors"};
 
 }  // namespace
 
-Result<std::vector<ValueRecord>> read_values(const pte::ExecutionPlan& plan, std::span<const uint64_t> buffer_sizes,
+Result<std::vector<ValueRecord>> read_values(const pte::ExecutionPlan& plan,
+                                             std::span<const uint64_t> buffer_sizes,
                                              const MethodSources& sources, Budget& budget) {
   const uint32_t n = plan.values()->size();
   PTERYX_TRY(budget.take(n, sizeof(ValueRecord)));
@@ -230,7 +249,8 @@ Result<std::vector<ValueRecord>> read_values(const pte::ExecutionPlan& plan, std
   return values;
 }
 
-Status check_indices(std::string_view what, const flatbuffers::Vector<int32_t>& list, size_t values) {
+Status check_indices(std::string_view what, const flatbuffers::Vector<int32_t>& list,
+                     size_t values) {
   for (uint32_t i = 0; i < list.size(); ++i) {
     const int32_t index = item(list, i);
     if (index < 0 || static_cast<size_t>(index) >= values) {
@@ -246,7 +266,8 @@ bool is_list(const ValueRecord& value) { return value.index() > 5; }
 
 std::string device_name(pte::DeviceType type) {
   const char* const known = pte::EnumNameDeviceType(type);
-  return fmt::format("device type {}", *known != '\0' ? std::string(known) : std::to_string(static_cast<int>(type)));
+  return fmt::format("device type {}",
+                     *known != '\0' ? std::string(known) : std::to_string(static_cast<int>(type)));
 }
 
 }  // namespace pteryx::program

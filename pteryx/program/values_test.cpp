@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/program/values.h"
 
-#include <gtest/gtest.h>
-
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <variant>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "pteryx/program/program.h"
 #include "pteryx/program/testing/build.h"
@@ -31,7 +31,9 @@ Result<Program> parse(const Change& change) {
   change(b);
   return Program::parse(b.finish());
 }
-void refuse(const Change& change, const std::string& message) { expect_invalid(parse(change), message + kReading); }
+void refuse(const Change& change, const std::string& message) {
+  expect_invalid(parse(change), message + kReading);
+}
 void refuse_tensor(const TensorSpec& spec, const std::string& message) {
   refuse([&](ProgramBuilder& b) { b.add_tensor(spec); }, message);
 }
@@ -84,8 +86,11 @@ TEST(Values, NullNeedsNoContent) {
 }
 
 TEST(Values, RefuseUnknownKinds) {
-  refuse([](ProgramBuilder& b) { b.add_value(static_cast<pte::KernelTypes>(12), pte::CreateNull(b.fbb).Union()); },
-         "value 0: unknown kind 12");
+  refuse(
+      [](ProgramBuilder& b) {
+        b.add_value(static_cast<pte::KernelTypes>(12), pte::CreateNull(b.fbb).Union());
+      },
+      "value 0: unknown kind 12");
   refuse([](ProgramBuilder& b) { b.add_value(pte::KernelTypes::NONE, 0); },
          "value 0: unknown kind 0");
 }
@@ -93,8 +98,11 @@ TEST(Values, RefuseUnknownKinds) {
 TEST(Values, RefuseMissingContent) {
   refuse([](ProgramBuilder& b) { b.add_value(pte::KernelTypes::Tensor, 0); },
          "value 0: kind Tensor without content");
-  refuse([](ProgramBuilder& b) { b.add_value(pte::KernelTypes::String, pte::CreateString(b.fbb).Union()); },
-         "value 0: missing string");
+  refuse(
+      [](ProgramBuilder& b) {
+        b.add_value(pte::KernelTypes::String, pte::CreateString(b.fbb).Union());
+      },
+      "value 0: missing string");
   for (const pte::KernelTypes kind :
        {pte::KernelTypes::IntList, pte::KernelTypes::DoubleList, pte::KernelTypes::BoolList,
         pte::KernelTypes::TensorList, pte::KernelTypes::OptionalTensorList}) {
@@ -105,11 +113,14 @@ TEST(Values, RefuseMissingContent) {
 
 TEST(Values, ListItemsStayInTheTable) {
   refuse([](ProgramBuilder& b) { b.add_int_list({1}); }, "value 0: item 0 refers to value 1 of 1");
-  refuse([](ProgramBuilder& b) { b.add_int_list({-1}); }, "value 0: item 0 refers to value -1 of 1");
+  refuse([](ProgramBuilder& b) { b.add_int_list({-1}); },
+         "value 0: item 0 refers to value -1 of 1");
   refuse([](ProgramBuilder& b) { b.add_int_list({int64_t{1} << 32}); },
          "value 0: item 0 refers to value 4294967296 of 1");
-  refuse([](ProgramBuilder& b) { b.add_tensor_list({-1}); }, "value 0: item 0 refers to value -1 of 1");
-  refuse([](ProgramBuilder& b) { b.add_optional_tensor_list({-2}); }, "value 0: item 0 refers to value -2 of 1");
+  refuse([](ProgramBuilder& b) { b.add_tensor_list({-1}); },
+         "value 0: item 0 refers to value -1 of 1");
+  refuse([](ProgramBuilder& b) { b.add_optional_tensor_list({-2}); },
+         "value 0: item 0 refers to value -2 of 1");
 }
 
 TEST(Values, ListItemsHaveTheirKind) {
@@ -154,8 +165,11 @@ TEST(Tensors, DynamicOnesHaveTheirBound) {
 
 TEST(Tensors, RefuseMissingShapes) {
   const std::vector<int32_t> sizes = {1};
-  refuse([](ProgramBuilder& b) { b.add_value(pte::KernelTypes::Tensor, pte::CreateTensor(b.fbb).Union()); },
-         "value 0: tensor has no sizes");
+  refuse(
+      [](ProgramBuilder& b) {
+        b.add_value(pte::KernelTypes::Tensor, pte::CreateTensor(b.fbb).Union());
+      },
+      "value 0: tensor has no sizes");
   refuse(
       [&](ProgramBuilder& b) {
         b.add_value(pte::KernelTypes::Tensor,
@@ -165,39 +179,49 @@ TEST(Tensors, RefuseMissingShapes) {
 }
 
 TEST(Tensors, RefuseShapes) {
-  refuse_tensor({.sizes = {1, 2}, .dim_order = {{0}}}, "value 0: rank mismatch: 2 sizes, 1 in dim_order");
+  refuse_tensor({.sizes = {1, 2}, .dim_order = {{0}}},
+                "value 0: rank mismatch: 2 sizes, 1 in dim_order");
   refuse_tensor({.sizes = {2, -1}}, "value 0: shape [2, -1] is negative");
   constexpr int32_t kMax = INT32_MAX;
   refuse_tensor({.sizes = {kMax, kMax, 4}}, "value 0: shape [2147483647, 2147483647, 4] overflows");
-  refuse_tensor({.sizes = {0, kMax, kMax, 4}}, "value 0: shape [0, 2147483647, 2147483647, 4] overflows");
+  refuse_tensor({.sizes = {0, kMax, kMax, 4}},
+                "value 0: shape [0, 2147483647, 2147483647, 4] overflows");
   refuse_tensor({.dim_order = {{0, 0}}}, "value 0: invalid dim_order [0, 0]");
   refuse_tensor({.dim_order = {{0, 2}}}, "value 0: invalid dim_order [0, 2]");
   refuse_tensor({.dim_order = {{0, 255}}}, "value 0: invalid dim_order [0, 255]");
 }
 
 TEST(Tensors, UnsupportedOnesAreNamed) {
-  unsupported_tensor({.sizes = std::vector<int32_t>(9, 1)}, "value 0: rank: expected at most 8, got 9");
+  unsupported_tensor({.sizes = std::vector<int32_t>(9, 1)},
+                     "value 0: rank: expected at most 8, got 9");
   unsupported_tensor({.dtype = pte::ScalarType::QINT8}, "value 0: unsupported dtype QINT8");
-  unsupported_tensor({.dtype = pte::ScalarType::FLOAT8E4M3FN}, "value 0: unsupported dtype FLOAT8E4M3FN");
-  unsupported_tensor({.dtype = static_cast<pte::ScalarType>(9)}, "value 0: unsupported dtype number 9");
-  unsupported_tensor({.dtype = static_cast<pte::ScalarType>(-1)}, "value 0: unsupported dtype number -1");
+  unsupported_tensor({.dtype = pte::ScalarType::FLOAT8E4M3FN},
+                     "value 0: unsupported dtype FLOAT8E4M3FN");
+  unsupported_tensor({.dtype = static_cast<pte::ScalarType>(9)},
+                     "value 0: unsupported dtype number 9");
+  unsupported_tensor({.dtype = static_cast<pte::ScalarType>(-1)},
+                     "value 0: unsupported dtype number -1");
   unsupported_tensor({.storage_offset = 4}, "value 0: storage offset 4 is not supported");
   unsupported_tensor({.dynamism = pte::TensorShapeDynamism::DYNAMIC_UNBOUND},
                      "value 0: unbounded dynamic shapes are not supported");
-  unsupported_tensor({.device = pte::DeviceType::CUDA}, "value 0: tensor placed on device type CUDA");
-  unsupported_tensor({.device = static_cast<pte::DeviceType>(5)}, "value 0: tensor placed on device type 5");
+  unsupported_tensor({.device = pte::DeviceType::CUDA},
+                     "value 0: tensor placed on device type CUDA");
+  unsupported_tensor({.device = static_cast<pte::DeviceType>(5)},
+                     "value 0: tensor placed on device type 5");
 }
 
 TEST(Tensors, RefuseUnknownEnums) {
-  refuse_tensor({.dynamism = static_cast<pte::TensorShapeDynamism>(3)}, "value 0: unknown shape dynamism 3");
+  refuse_tensor({.dynamism = static_cast<pte::TensorShapeDynamism>(3)},
+                "value 0: unknown shape dynamism 3");
   refuse(
       [](ProgramBuilder& b) {
         const std::vector<int32_t> sizes;
         const std::vector<uint8_t> order;
-        const auto extra = pte::CreateExtraTensorInfoDirect(b.fbb, 0, "w", static_cast<pte::TensorDataLocation>(2));
+        const auto extra = pte::CreateExtraTensorInfoDirect(
+            b.fbb, 0, "w", static_cast<pte::TensorDataLocation>(2));
         b.add_value(pte::KernelTypes::Tensor,
-                    pte::CreateTensorDirect(b.fbb, pte::ScalarType::FLOAT, 0, &sizes, &order, false, 0, 0, 0,
-                                            pte::TensorShapeDynamism::STATIC, extra)
+                    pte::CreateTensorDirect(b.fbb, pte::ScalarType::FLOAT, 0, &sizes, &order, false,
+                                            0, 0, 0, pte::TensorShapeDynamism::STATIC, extra)
                         .Union());
       },
       "value 0: unknown data location 2");
@@ -210,12 +234,14 @@ TEST(Tensors, RefusePlacements) {
         const std::vector<int32_t> sizes;
         const std::vector<uint8_t> order;
         const auto place = pte::CreateAllocationDetails(b.fbb, 0, 0, 0);
-        b.add_value(
-            pte::KernelTypes::Tensor,
-            pte::CreateTensorDirect(b.fbb, pte::ScalarType::FLOAT, 0, &sizes, &order, false, 0, place).Union());
+        b.add_value(pte::KernelTypes::Tensor,
+                    pte::CreateTensorDirect(b.fbb, pte::ScalarType::FLOAT, 0, &sizes, &order, false,
+                                            0, place)
+                        .Union());
       },
       "value 0: memory id 0 of 2");
-  refuse_tensor({.buffer = 1, .offset = 1001}, "value 0: [1001, +24) exceeds planned buffer 1 (1024)");
+  refuse_tensor({.buffer = 1, .offset = 1001},
+                "value 0: [1001, +24) exceeds planned buffer 1 (1024)");
   refuse_tensor({.buffer = 1, .offset = ~uint64_t{0}},
                 "value 0: [18446744073709551615, +24) exceeds planned buffer 1 (1024)");
   EXPECT_TRUE(parse([](ProgramBuilder& b) { b.add_tensor({.buffer = 1, .offset = 1000}); }).ok());

@@ -309,6 +309,7 @@ class Maker {
       if ((input == kNoValue && !known) || has_live_scalar_args(i)) starts.insert(i);
       l_.roots[l_.item_source[i]].host = true;
     }
+    split_at_rewrites(starts);
     const auto count = static_cast<uint32_t>(g_.nodes.size());
     starts.insert(count);
     for (auto it = starts.begin(); *it != count; ++it) {
@@ -323,6 +324,34 @@ class Maker {
     }
     if (l_.blocks.empty())
       l_.blocks.emplace_back();  // a method without instructions still has outputs
+  }
+
+  // Loop counters: within a block a scalar has one value, so a block ends before one that was read
+  // is written.
+  void split_at_rewrites(std::set<uint32_t>& starts) const {
+    std::vector<bool> used(g_.values.size());
+    std::vector<uint32_t> list;
+    const auto use = [&](ValueId id) {
+      if (id == kNoValue || !std::holds_alternative<graph::LiveScalar>(g_[id]) || used[index(id)])
+        return;
+      used[index(id)] = true;
+      list.push_back(index(id));
+    };
+    for (uint32_t i = 0; i < g_.nodes.size(); ++i) {
+      const graph::Node& n = g_.nodes[i];
+      if (l_.defs[i] == nullptr) continue;
+      if (used[index(n.args.back())]) starts.insert(i);
+      if (starts.contains(i)) {
+        for (const uint32_t v : list) used[v] = false;
+        list.clear();
+      }
+      for (const ValueId id : n.args) {
+        use(id);
+        if (const auto* members = std::get_if<graph::ValueList>(&g_[id])) {
+          for (const ValueId m : members->items) use(m);
+        }
+      }
+    }
   }
 
   void mark_roots() {

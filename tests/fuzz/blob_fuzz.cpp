@@ -1,5 +1,6 @@
-// libFuzzer target: the graph of a delegate. The first blob inside the input counts, so that whole programs serve as seeds; what
-// looks like the key of a constant gets data. SPDX-License-Identifier: BSD-3-Clause
+// libFuzzer target: the graph of a delegate. The first blob inside the input counts, so that whole
+// programs serve as seeds; what looks like the key of a constant gets data.
+// SPDX-License-Identifier: BSD-3-Clause
 #include <cctype>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +11,7 @@
 
 #include "check.h"
 #include "input.h"
+
 #include "pteryx/program/delegate.h"
 
 namespace {

@@ -7,8 +7,9 @@
 
 namespace pteryx::fuzz {
 
-// Loads a program with all of its delegates, or a data file if that is what the bytes are. The bytes start at an address
-// aligned to 16. An error is an answer; only a crash, a hang or a hunger for memory is a failure.
+// Loads a program with all of its delegates, or a data file if that is what the bytes are. The
+// bytes start at an address aligned to 16. An error is an answer; only a crash, a hang or a hunger
+// for memory is a failure.
 Status check(Bytes file);
 
 // Whether an error is one that a file may cause, with something to read in it.

@@ -1,6 +1,7 @@
 // mutate [--count N] [--seed S] [--first K] [--jobs J] [--save FILE] FILE...
-// Makes seeded mutations of files and loads each. A load may refuse, but it may not crash, take over two seconds, or take more
-// memory than heap_limit() says. Case K of a seed is the same whatever the other options are. Folders stand for their programs.
+// Makes seeded mutations of files and loads each. A load may refuse, but it may not crash, take
+// over two seconds, or take more memory than heap_limit() says. Case K of a seed is the same
+// whatever the other options are. Folders stand for their programs.
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 #include <array>
@@ -10,43 +11,43 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <limits>
 #include <new>
-#include <random>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
-#include <malloc.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <malloc.h>
+
 #include "check.h"
 #include "input.h"
+#include "mutator.h"
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using pteryx::Bytes;
 using pteryx::Status;
+using pteryx::fuzz::Mutator;
 
 constexpr std::chrono::milliseconds kTimeLimit{2000};
 
-// Records take up to 12 times the FlatBuffer they come from (program::Budget), a little more in heap blocks, and the records
-// of one delegate live beside those of the program. Declared tensors cost nothing as long as check() only reads records;
-// once it plans memory, their bytes are to be passed here.
+// Records take up to 12 times the FlatBuffer they come from (program::Budget), a little more in
+// heap blocks, and the records of one delegate live beside those of the program. Declared tensors
+// cost nothing as long as check() only reads records; once it plans memory, their bytes are to be
+// passed here.
 constexpr uint64_t heap_limit(uint64_t file_bytes, uint64_t tensor_bytes) {
   return 24 * file_bytes + (uint64_t{1} << 20) + tensor_bytes;
 }
 
-// --- The case at hand, for reports from anywhere ----------------------------------------------------------------
-
+// The case at hand, for reports from anywhere.
 struct Case {
   const char* file = "";
   uint64_t seed = 0;
@@ -56,8 +57,8 @@ struct Case {
 Case current;
 
 void report(const char* what) {
-  std::fprintf(stderr, "mutate: %s: %s: replay with --seed %llu --first %llu --count 1\n", current.file, what,
-               static_cast<unsigned long long>(current.seed),
+  std::fprintf(stderr, "mutate: %s: %s: replay with --seed %llu --first %llu --count 1\n",
+               current.file, what, static_cast<unsigned long long>(current.seed),
                static_cast<unsigned long long>(current.number.load()));
 }
 
@@ -66,8 +67,7 @@ void report(const char* what) {
   std::_Exit(1);
 }
 
-// --- Heap use ---------------------------------------------------------------------------------------------------
-
+// Heap use, by replacing the operators.
 std::atomic<uint64_t> heap_now = 0;
 std::atomic<uint64_t> heap_peak = 0;
 std::atomic<uint64_t> heap_stop = std::numeric_limits<uint64_t>::max();
@@ -104,137 +104,6 @@ extern "C" void __sanitizer_set_death_callback(void (*)()) __attribute__((weak))
 
 namespace {
 
-// --- Mutations --------------------------------------------------------------------------------------------------
-
-class Mutator {
- public:
-  Mutator(const std::vector<std::string>& files, uint64_t seed, uint64_t number)
-      : files_(files), random_(seed * 0x9E3779B97F4A7C15U + number) {}
-
-  std::string mutate(const std::string& original) {
-    data_ = original;
-    find_hot_ranges();
-    const uint64_t steps = 1 + below(4);
-    for (uint64_t i = 0; i < steps && !data_.empty(); ++i) step();
-    return std::move(data_);
-  }
-
- private:
-  struct Range {
-    size_t start;
-    size_t size;
-  };
-
-  uint64_t below(uint64_t n) { return n == 0 ? 0 : random_() % n; }
-
-  // Most of a file is weights, where a change is never seen: three of four go to headers and FlatBuffers.
-  void find_hot_ranges() {
-    hot_.clear();
-    add_hot(0, std::max<uint64_t>(word(16), 64));  // program_size of the extended header
-    for (size_t at = data_.find("VH00"); at != std::string::npos; at = data_.find("VH00", at + 4)) {
-      add_hot(at, 28 + word(at + 10));  // flatbuffer_size of the delegate header
-    }
-  }
-  uint32_t word(size_t at) const {
-    uint32_t v = 0;
-    if (at + sizeof(v) <= data_.size()) std::memcpy(&v, data_.data() + at, sizeof(v));
-    return v;
-  }
-  void add_hot(size_t start, uint64_t size) {
-    hot_.push_back({start, static_cast<size_t>(std::min<uint64_t>(size, data_.size() - start))});
-  }
-
-  size_t place() {
-    if (below(4) == 0) return below(data_.size());
-    const Range& r = hot_[below(hot_.size())];
-    return std::min<size_t>(r.start + below(r.size), data_.size() - 1);
-  }
-
-  template <typename T>
-  T interesting() {
-    const auto size = static_cast<T>(data_.size());
-    const std::array<T, 13> values = {0,
-                                      1,
-                                      static_cast<T>(-1),
-                                      static_cast<T>(-2),
-                                      std::numeric_limits<T>::max(),
-                                      std::numeric_limits<T>::max() / 2,
-                                      static_cast<T>(std::numeric_limits<T>::max() / 2 + 1),
-                                      size,
-                                      static_cast<T>(size - 1),
-                                      static_cast<T>(size + 1),
-                                      static_cast<T>(below(32)),
-                                      static_cast<T>(below(data_.size())),
-                                      static_cast<T>(random_())};
-    return values[below(values.size())];
-  }
-
-  template <typename T>
-  void rewrite() {
-    const size_t at = place() / sizeof(T) * sizeof(T);
-    if (at + sizeof(T) > data_.size()) return;
-    T v{};
-    std::memcpy(&v, data_.data() + at, sizeof(T));
-    switch (below(4)) {
-      case 0: v = static_cast<T>(v + 1); break;
-      case 1: v = static_cast<T>(v - 1); break;
-      default: v = interesting<T>(); break;
-    }
-    std::memcpy(data_.data() + at, &v, sizeof(T));
-  }
-
-  // Copies a word from elsewhere: offsets, sizes and counts of the file itself are the likeliest to be taken for valid.
-  void repeat_word() {
-    const size_t from = place() / 4 * 4;
-    const size_t to = place() / 4 * 4;
-    if (std::max(from, to) + 4 <= data_.size()) std::memmove(data_.data() + to, data_.data() + from, 4);
-  }
-
-  void swap_ranges() {
-    const size_t n = 1 + below(64);
-    const size_t a = place();
-    const size_t b = place();
-    if (std::max(a, b) + n > data_.size() || std::max(a, b) - std::min(a, b) < n) return;
-    std::swap_ranges(data_.begin() + static_cast<ptrdiff_t>(a), data_.begin() + static_cast<ptrdiff_t>(a + n),
-                     data_.begin() + static_cast<ptrdiff_t>(b));
-  }
-
-  void splice() {
-    const std::string& other = files_[below(files_.size())];
-    if (other.empty()) return;
-    const size_t from = below(other.size());
-    const std::string piece = other.substr(from, 1 + below(std::min<size_t>(other.size() - from, 1024)));
-    const size_t at = place();
-    switch (below(3)) {
-      case 0: data_.insert(at, piece); break;
-      case 1: data_.replace(at, std::min(piece.size(), data_.size() - at), piece); break;
-      default: data_ = data_.substr(0, at) + other.substr(std::min(at, other.size())); break;
-    }
-  }
-
-  void step() {
-    switch (below(12)) {
-      case 0: data_[place()] ^= static_cast<char>(1U << below(8)); break;
-      case 1: data_[place()] = static_cast<char>(interesting<uint8_t>()); break;
-      case 2: data_.resize(below(2) == 0 ? below(data_.size()) : data_.size() - std::min<size_t>(data_.size(), below(32))); break;
-      case 3: data_.erase(place(), 1 + below(16)); break;
-      case 4: splice(); break;
-      case 5: swap_ranges(); break;
-      case 6: repeat_word(); break;
-      case 7: rewrite<uint16_t>(); break;
-      case 8: rewrite<uint64_t>(); break;
-      default: rewrite<uint32_t>(); break;
-    }
-  }
-
-  const std::vector<std::string>& files_;
-  std::mt19937_64 random_;
-  std::string data_;
-  std::vector<Range> hot_;
-};
-
-// --- Running ----------------------------------------------------------------------------------------------------
-
 struct Options {
   uint64_t count = 10000;
   uint64_t seed = 1;
@@ -252,7 +121,9 @@ struct Counts {
 };
 
 [[noreturn]] void usage(const std::string& why) {
-  std::fprintf(stderr, "mutate: %s\nusage: mutate [--count N] [--seed S] [--first K] [--jobs J] [--save FILE] FILE...\n",
+  std::fprintf(stderr,
+               "mutate: %s\nusage: mutate [--count N] [--seed S] [--first K] [--jobs J] [--save "
+               "FILE] FILE...\n",
                why.c_str());
   std::exit(2);
 }
@@ -263,7 +134,8 @@ Options parse_options(int argc, char** argv) {
       {{"--count", &o.count}, {"--seed", &o.seed}, {"--first", &o.first}, {"--jobs", &o.jobs}}};
   for (int i = 1; i < argc; ++i) {
     const std::string_view arg = argv[i];
-    const auto* const number = std::find_if(numbers.begin(), numbers.end(), [&](const auto& n) { return n.first == arg; });
+    const auto* const number =
+        std::find_if(numbers.begin(), numbers.end(), [&](const auto& n) { return n.first == arg; });
     if (number == numbers.end() && arg != "--save") {
       if (arg.starts_with("--")) usage("unknown option " + std::string(arg));
       o.paths.emplace_back(arg);
@@ -313,7 +185,8 @@ void watch() {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     const int64_t started = current.started;
     if (started == 0) continue;
-    if (Clock::now() - Clock::time_point(Clock::duration(started)) > kTimeLimit) give_up("takes over two seconds");
+    if (Clock::now() - Clock::time_point(Clock::duration(started)) > kTimeLimit)
+      give_up("takes over two seconds");
   }
 }
 
@@ -336,7 +209,8 @@ void run_case(const std::string& data, Counts& counts) {
     ++counts.refused;
   } else {
     ++counts.failed;
-    report(("refused as '" + std::string(name(status.code())) + "' with message '" + std::string(status.message()) + "'")
+    report(("refused as '" + std::string(name(status.code())) + "' with message '" +
+            std::string(status.message()) + "'")
                .c_str());
   }
 }
@@ -344,7 +218,8 @@ void run_case(const std::string& data, Counts& counts) {
 // Cases job, job + jobs, ...
 void run_job(const Options& o, uint64_t job, const std::vector<std::string>& paths,
              const std::vector<std::string>& files, Counts& counts) {
-  if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback([] { report("ends the process"); });
+  if (__sanitizer_set_death_callback != nullptr)
+    __sanitizer_set_death_callback([] { report("ends the process"); });
   std::thread(watch).detach();
   current.seed = o.seed;
   for (uint64_t k = o.first + job; k < o.first + o.count; k += o.jobs) {
@@ -366,7 +241,8 @@ int main(int argc, char** argv) {
   std::vector<std::string> files;
   for (const std::string& path : paths) files.push_back(read_file(path));
 
-  void* const shared = ::mmap(nullptr, sizeof(Counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* const shared =
+      ::mmap(nullptr, sizeof(Counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) usage("no shared memory");
   Counts& counts = *new (shared) Counts;
   uint64_t crashed = 0;
@@ -390,7 +266,8 @@ int main(int argc, char** argv) {
   std::printf("%llu mutations: %llu loaded, %llu refused, %llu failed (slowest %.1f ms)\n",
               static_cast<unsigned long long>(counts.loaded + counts.refused + failed),
               static_cast<unsigned long long>(counts.loaded.load()),
-              static_cast<unsigned long long>(counts.refused.load()), static_cast<unsigned long long>(failed),
+              static_cast<unsigned long long>(counts.refused.load()),
+              static_cast<unsigned long long>(failed),
               static_cast<double>(counts.slowest_us.load()) / 1000);
   return failed == 0 ? 0 : 1;
 }

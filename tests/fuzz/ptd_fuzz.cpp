@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "input.h"
+
 #include "pteryx/program/program.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

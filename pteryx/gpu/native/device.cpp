@@ -107,7 +107,13 @@ Status NativeDevice::write(BufferId buffer, uint64_t offset, Bytes bytes) {
     return invalid_argument(fmt::format("write to buffer '{}' while it is read", slot->label));
   }
   WGPUBuffer const handle = slot->handle.get();
-  if (body > 0) fn().QueueWriteBuffer(queue_.get(), handle, offset, bytes.data(), body);
+  for (uint64_t at = 0; at < body && errors_.empty();) {
+    const uint64_t n = std::min(body - at, kFlushBytes);
+    fn().QueueWriteBuffer(queue_.get(), handle, offset + at, bytes.data() + at, n);
+    at += n;
+    unflushed_bytes_ += n;
+    if (unflushed_bytes_ >= kFlushBytes) flush_writes();
+  }
   if (tail > 0) {
     std::array<std::byte, 4> last = {};
     std::memcpy(last.data(), bytes.data() + body, tail);
@@ -115,12 +121,11 @@ Status NativeDevice::write(BufferId buffer, uint64_t offset, Bytes bytes) {
   }
   ++counters_.writes;
   counters_.write_bytes += bytes.size();
-  unflushed_bytes_ += bytes.size();
-  if (unflushed_bytes_ >= kFlushBytes && errors_.empty()) flush_writes();
   return errors_.take();
 }
 
 void NativeDevice::flush_writes() {
+  if (!errors_.empty()) return;  // wgpu-native ends the process when it submits to a lost device
   fn().QueueSubmit(queue_.get(), 0, nullptr);
   unflushed_bytes_ = 0;
 }

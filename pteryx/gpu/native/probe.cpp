@@ -56,12 +56,12 @@ bool compiles(Device& device, const ShaderDesc& shader) {
 Status probe(NativeDevice& device, std::string_view disable) {
   Caps caps = device.caps();
   if (caps.subgroups && caps.subgroup_max == 0) {
-    PTERYX_ASSIGN(const uint32_t size, run_for_word(device, {.label = "probe/subgroup_size",
-                                                             .code = kSubgroupSize,
-                                                             .bindings = kOneOutput,
-                                                             .uses_subgroups = true}));
-    caps.subgroup_min = caps.subgroup_max = size;
-    caps.subgroups = size > 0;
+    const Result<uint32_t> size = run_for_word(device, {.label = "probe/subgroup_size",
+                                                        .code = kSubgroupSize,
+                                                        .bindings = kOneOutput,
+                                                        .uses_subgroups = true});
+    caps.subgroups = size.ok() && *size > 0;
+    caps.subgroup_min = caps.subgroup_max = caps.subgroups ? *size : 0;
   }
   if (!device.provider().tells_language_features()) {
     caps.dot4 = compiles(device, {.label = "probe/dot4", .code = kDot4, .bindings = kOneOutput});

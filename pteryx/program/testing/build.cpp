@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/program/testing/build.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <numeric>
 #include <utility>
+
+#include <gtest/gtest.h>
 
 #include "pteryx/base/checked.h"
 
@@ -73,8 +73,8 @@ std::string FileBytes::text() const {
   return {reinterpret_cast<const char*>(bytes().data()), size_};
 }
 
-FileBytes assemble_pte(const flatbuffers::FlatBufferBuilder& fbb, const std::vector<std::string>& segments,
-                       Header header) {
+FileBytes assemble_pte(const flatbuffers::FlatBufferBuilder& fbb,
+                       const std::vector<std::string>& segments, Header header) {
   const std::string_view flatbuffer = finished(fbb);
   if (header == Header::kNone) return FileBytes(flatbuffer);
   const Packed packed = pack(segments);
@@ -83,7 +83,8 @@ FileBytes assemble_pte(const flatbuffers::FlatBufferBuilder& fbb, const std::vec
   std::string bytes = "eh00";
   bytes += scalar_text<uint32_t>(header == Header::kShort ? 24 : 32);
   bytes += scalar_text<uint64_t>(program_size);
-  bytes += scalar_text<uint64_t>(packed.data.empty() ? 0 : align_up(program_size, kSegmentAlignment));
+  bytes +=
+      scalar_text<uint64_t>(packed.data.empty() ? 0 : align_up(program_size, kSegmentAlignment));
   bytes += scalar_text<uint64_t>(header == Header::kShort ? 0 : packed.data.size());
   std::string file = with_header(flatbuffer, bytes);
   if (!packed.data.empty()) pad_to(file, kSegmentAlignment);
@@ -128,10 +129,12 @@ int32_t ProgramBuilder::add_tensor(const TensorSpec& spec) {
   if (spec.external_key || spec.device != pte::DeviceType::CPU) {
     extra = pte::CreateExtraTensorInfoDirect(
         fbb, 0, spec.external_key ? spec.external_key->c_str() : nullptr,
-        spec.external_key ? pte::TensorDataLocation::EXTERNAL : pte::TensorDataLocation::SEGMENT, spec.device);
+        spec.external_key ? pte::TensorDataLocation::EXTERNAL : pte::TensorDataLocation::SEGMENT,
+        spec.device);
   }
-  const auto tensor = pte::CreateTensorDirect(fbb, spec.dtype, spec.storage_offset, &spec.sizes, &order, false,
-                                              spec.data, place, 0, spec.dynamism, extra);
+  const auto tensor =
+      pte::CreateTensorDirect(fbb, spec.dtype, spec.storage_offset, &spec.sizes, &order, false,
+                              spec.data, place, 0, spec.dynamism, extra);
   return add_value(pte::KernelTypes::Tensor, tensor.Union());
 }
 
@@ -142,7 +145,8 @@ int32_t ProgramBuilder::add_operator(const char* op, const char* overload) {
 
 int32_t ProgramBuilder::add_delegate(const char* id, std::string_view blob) {
   const std::vector<flatbuffers::Offset<pte::CompileSpec>> specs;
-  const auto where = pte::CreateBackendDelegateDataReference(fbb, pte::DataLocation::SEGMENT, add_segment(blob));
+  const auto where =
+      pte::CreateBackendDelegateDataReference(fbb, pte::DataLocation::SEGMENT, add_segment(blob));
   delegates.push_back(pte::CreateBackendDelegateDirect(fbb, id, where, &specs));
   return static_cast<int32_t>(delegates.size() - 1);
 }
@@ -150,8 +154,8 @@ int32_t ProgramBuilder::add_delegate(const char* id, std::string_view blob) {
 int32_t ProgramBuilder::add_inline_delegate(const char* id, std::string_view blob) {
   const std::vector<uint8_t> data(blob.begin(), blob.end());
   inline_blobs_.push_back(pte::CreateBackendDelegateInlineDataDirect(fbb, &data));
-  const auto where = pte::CreateBackendDelegateDataReference(fbb, pte::DataLocation::INLINE,
-                                                             static_cast<uint32_t>(inline_blobs_.size() - 1));
+  const auto where = pte::CreateBackendDelegateDataReference(
+      fbb, pte::DataLocation::INLINE, static_cast<uint32_t>(inline_blobs_.size() - 1));
   delegates.push_back(pte::CreateBackendDelegateDirect(fbb, id, where));
   return static_cast<int32_t>(delegates.size() - 1);
 }
@@ -165,11 +169,13 @@ void ProgramBuilder::add_named_data(const char* key, uint32_t segment) {
   named_data.push_back(pte::CreateNamedDataDirect(fbb, key, segment));
 }
 
-void ProgramBuilder::add_instruction(pte::InstructionArguments kind, flatbuffers::Offset<void> content) {
+void ProgramBuilder::add_instruction(pte::InstructionArguments kind,
+                                     flatbuffers::Offset<void> content) {
   chains_.back().push_back(pte::CreateInstruction(fbb, kind, content));
 }
 void ProgramBuilder::add_kernel_call(int32_t op, const std::vector<int32_t>& args) {
-  add_instruction(pte::InstructionArguments::KernelCall, pte::CreateKernelCallDirect(fbb, op, &args).Union());
+  add_instruction(pte::InstructionArguments::KernelCall,
+                  pte::CreateKernelCallDirect(fbb, op, &args).Union());
 }
 void ProgramBuilder::add_delegate_call(int32_t delegate, const std::vector<int32_t>& args) {
   add_instruction(pte::InstructionArguments::DelegateCall,
@@ -198,9 +204,10 @@ flatbuffers::Offset<pte::ExecutionPlan> ProgramBuilder::finish_plan() {
     chains.push_back(pte::CreateChainDirect(fbb, &none, &none, &instructions));
   }
   return pte::CreateExecutionPlanDirect(
-      fbb, has("name") ? name : nullptr, 0, has("values") ? &values_ : nullptr, has("inputs") ? &inputs : nullptr,
-      has("outputs") ? &outputs : nullptr, has("chains") ? &chains : nullptr, &operators,
-      has("delegates") ? &delegates : nullptr, has("non_const_buffer_sizes") ? &buffer_sizes : nullptr,
+      fbb, has("name") ? name : nullptr, 0, has("values") ? &values_ : nullptr,
+      has("inputs") ? &inputs : nullptr, has("outputs") ? &outputs : nullptr,
+      has("chains") ? &chains : nullptr, &operators, has("delegates") ? &delegates : nullptr,
+      has("non_const_buffer_sizes") ? &buffer_sizes : nullptr,
       buffer_devices.empty() ? nullptr : &buffer_devices);
 }
 
@@ -212,15 +219,17 @@ FileBytes ProgramBuilder::finish(Header header) {
     table.push_back(pte::CreateDataSegment(fbb, packed.offsets[i], segments_[i].size()));
   }
   if (segment_table) table = *segment_table;
-  const auto constants = pte::CreateSubsegmentOffsetsDirect(fbb, constant_segment, &constant_offsets);
+  const auto constants =
+      pte::CreateSubsegmentOffsetsDirect(fbb, constant_segment, &constant_offsets);
   std::vector<flatbuffers::Offset<pte::SubsegmentOffsets>> initial_values;
   if (!initial_value_offsets.empty()) {
     initial_values.push_back(
         pte::CreateSubsegmentOffsetsDirect(fbb, initial_value_segment, &initial_value_offsets));
   }
-  const auto root = pte::CreateProgramDirect(
-      fbb, 0, &plans, &inline_constants, &inline_blobs_, has("segments") ? &table : nullptr, constants,
-      initial_values.empty() ? nullptr : &initial_values, named_data.empty() ? nullptr : &named_data);
+  const auto root = pte::CreateProgramDirect(fbb, 0, &plans, &inline_constants, &inline_blobs_,
+                                             has("segments") ? &table : nullptr, constants,
+                                             initial_values.empty() ? nullptr : &initial_values,
+                                             named_data.empty() ? nullptr : &named_data);
   pte::FinishProgramBuffer(fbb, root);
   return assemble_pte(fbb, segments_, header);
 }
@@ -247,11 +256,13 @@ int32_t BlobBuilder::add_value_list(const std::vector<int32_t>& ids) {
 int32_t BlobBuilder::add_tensor(const BlobTensorSpec& spec) {
   return add_value(
       vk::GraphTypes::VkTensor,
-      vk::CreateVkTensorDirect(fbb, spec.dtype, &spec.dims, spec.constant, spec.memory_object).Union());
+      vk::CreateVkTensorDirect(fbb, spec.dtype, &spec.dims, spec.constant, spec.memory_object)
+          .Union());
 }
 
 void BlobBuilder::add_call(const char* op, const std::vector<int32_t>& args) {
-  chain.push_back(vk::CreateOperatorCallDirect(fbb, static_cast<uint32_t>(chain.size()), op, &args));
+  chain.push_back(
+      vk::CreateOperatorCallDirect(fbb, static_cast<uint32_t>(chain.size()), op, &args));
 }
 
 int32_t BlobBuilder::add_inline_constant(uint64_t offset, uint64_t length) {
@@ -264,8 +275,8 @@ int32_t BlobBuilder::add_named_constant(const char* key, uint64_t length) {
 }
 
 std::string BlobBuilder::finish(std::string_view inline_bytes) {
-  vk::FinishVkGraphBuffer(fbb,
-                          vk::CreateVkGraphDirect(fbb, "0", &chain, &values_, &inputs, &outputs, &constants));
+  vk::FinishVkGraphBuffer(
+      fbb, vk::CreateVkGraphDirect(fbb, "0", &chain, &values_, &inputs, &outputs, &constants));
   const std::string_view flatbuffer = finished(fbb);
   std::string blob(4, '\0');
   blob += "VH00";
@@ -286,9 +297,11 @@ uint32_t DataFileBuilder::add_segment(std::string_view content) {
   return static_cast<uint32_t>(segments_.size() - 1);
 }
 
-void DataFileBuilder::add_entry(const char* key, uint32_t segment, const std::optional<LayoutSpec>& layout) {
+void DataFileBuilder::add_entry(const char* key, uint32_t segment,
+                                const std::optional<LayoutSpec>& layout) {
   flatbuffers::Offset<ptd::TensorLayout> table;
-  if (layout) table = ptd::CreateTensorLayoutDirect(fbb, layout->dtype, &layout->sizes, &layout->dim_order);
+  if (layout)
+    table = ptd::CreateTensorLayoutDirect(fbb, layout->dtype, &layout->sizes, &layout->dim_order);
   entries.push_back(ptd::CreateNamedDataDirect(fbb, key, segment, table));
 }
 
@@ -299,8 +312,9 @@ FileBytes DataFileBuilder::finish() {
     table.push_back(ptd::CreateDataSegment(fbb, packed.offsets[i], segments_[i].size()));
   }
   if (segment_table) table = *segment_table;
-  ptd::FinishFlatTensorBuffer(
-      fbb, ptd::CreateFlatTensorDirect(fbb, version, tables_ ? &table : nullptr, tables_ ? &entries : nullptr));
+  ptd::FinishFlatTensorBuffer(fbb,
+                              ptd::CreateFlatTensorDirect(fbb, version, tables_ ? &table : nullptr,
+                                                          tables_ ? &entries : nullptr));
   const std::string_view flatbuffer = finished(fbb);
   constexpr size_t kInserted = 48;
   std::string header = "FH01";

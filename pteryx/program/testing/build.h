@@ -1,4 +1,5 @@
-// Programs, delegate blobs and data files built in memory, for tests. What they build is correct unless told otherwise.
+// Programs, delegate blobs and data files built in memory, for tests. What they build is correct
+// unless told otherwise.
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
@@ -44,23 +45,24 @@ class FileBytes {
 enum class Header { kNone, kShort, kLong };
 
 // The parts of a .pte in one file.
-FileBytes assemble_pte(const flatbuffers::FlatBufferBuilder& fbb, const std::vector<std::string>& segments,
-                       Header header = Header::kLong);
+FileBytes assemble_pte(const flatbuffers::FlatBufferBuilder& fbb,
+                       const std::vector<std::string>& segments, Header header = Header::kLong);
 
 struct TensorSpec {
   pte::ScalarType dtype = pte::ScalarType::FLOAT;
   std::vector<int32_t> sizes = {2, 3};
   std::optional<std::vector<uint8_t>> dim_order;  // the usual one when not given
   pte::TensorShapeDynamism dynamism = pte::TensorShapeDynamism::STATIC;
-  uint32_t data = 0;                              // index of its constant or initial value
-  uint32_t buffer = 0;                            // of its placement; 0 for none
+  uint32_t data = 0;    // index of its constant or initial value
+  uint32_t buffer = 0;  // of its placement; 0 for none
   uint64_t offset = 0;
   std::optional<std::string> external_key;
   int32_t storage_offset = 0;
   pte::DeviceType device = pte::DeviceType::CPU;
 };
 
-// One method and what it refers to. Members may be changed up to finish(); the add functions give back an index.
+// One method and what it refers to. Members may be changed up to finish(); the add functions give
+// back an index.
 class ProgramBuilder {
  public:
   using Value = flatbuffers::Offset<pte::EValue>;
@@ -68,9 +70,15 @@ class ProgramBuilder {
 
   int32_t add_value(pte::KernelTypes kind, flatbuffers::Offset<void> content);
   int32_t add_null() { return add_value(pte::KernelTypes::Null, pte::CreateNull(fbb).Union()); }
-  int32_t add_int(int64_t v) { return add_value(pte::KernelTypes::Int, pte::CreateInt(fbb, v).Union()); }
-  int32_t add_bool(bool v) { return add_value(pte::KernelTypes::Bool, pte::CreateBool(fbb, v).Union()); }
-  int32_t add_double(double v) { return add_value(pte::KernelTypes::Double, pte::CreateDouble(fbb, v).Union()); }
+  int32_t add_int(int64_t v) {
+    return add_value(pte::KernelTypes::Int, pte::CreateInt(fbb, v).Union());
+  }
+  int32_t add_bool(bool v) {
+    return add_value(pte::KernelTypes::Bool, pte::CreateBool(fbb, v).Union());
+  }
+  int32_t add_double(double v) {
+    return add_value(pte::KernelTypes::Double, pte::CreateDouble(fbb, v).Union());
+  }
   int32_t add_string(const char* v);
   int32_t add_int_list(const std::vector<int64_t>& values);  // indices of Int values
   int32_t add_double_list(const std::vector<double>& items);
@@ -140,9 +148,15 @@ class BlobBuilder {
  public:
   int32_t add_value(vk::GraphTypes kind, flatbuffers::Offset<void> content);
   int32_t add_null() { return add_value(vk::GraphTypes::Null, vk::CreateNull(fbb).Union()); }
-  int32_t add_int(int64_t v) { return add_value(vk::GraphTypes::Int, vk::CreateInt(fbb, v).Union()); }
-  int32_t add_double(double v) { return add_value(vk::GraphTypes::Double, vk::CreateDouble(fbb, v).Union()); }
-  int32_t add_bool(bool v) { return add_value(vk::GraphTypes::Bool, vk::CreateBool(fbb, v).Union()); }
+  int32_t add_int(int64_t v) {
+    return add_value(vk::GraphTypes::Int, vk::CreateInt(fbb, v).Union());
+  }
+  int32_t add_double(double v) {
+    return add_value(vk::GraphTypes::Double, vk::CreateDouble(fbb, v).Union());
+  }
+  int32_t add_bool(bool v) {
+    return add_value(vk::GraphTypes::Bool, vk::CreateBool(fbb, v).Union());
+  }
   int32_t add_symint() { return add_value(vk::GraphTypes::SymInt, vk::CreateSymInt(fbb).Union()); }
   int32_t add_string(const char* v);
   int32_t add_int_list(const std::vector<int64_t>& items);

@@ -1,0 +1,140 @@
+// Convolution: 1-D, 2-D and 3-D, grouped, dilated, transposed, with an optional clamp of the
+// result.
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/ops/conv/conv.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "pteryx/ops/table.h"
+
+namespace pteryx::ops {
+namespace conv {
+namespace {
+
+Status shape(const Node& n, Shapes& s) {
+  PTERYX_ASSIGN(const Conv c, read_conv(n));
+  return s.set(c.result_dims());
+}
+
+bool gpu(const Node& n) {
+  return is_float(n.in(kX).dtype) && is_float(n.in(kWeight).dtype) && is_float(n.out().dtype) &&
+         (!n.has(kBias) || is_float(n.in(kBias).dtype));
+}
+
+// Where along one axis the input lies that result `o` takes through kernel entry `k`; -1: nowhere.
+int64_t source(const Conv& c, size_t axis, int64_t o, int64_t k) {
+  int64_t i = 0;
+  if (c.transposed) {
+    const int64_t at = o + c.padding[axis] - k * c.dilation[axis];
+    if (at < 0 || at % c.stride[axis] != 0) return -1;
+    i = at / c.stride[axis];
+  } else {
+    i = o * c.stride[axis] - c.padding[axis] + k * c.dilation[axis];
+  }
+  return i >= 0 && i < c.in[axis] ? i : -1;
+}
+
+std::vector<double> read_all(const HostTensor& t) {
+  std::vector<double> v(static_cast<size_t>(t.numel()));
+  for (size_t i = 0; i < v.size(); ++i) v[i] = t.number(static_cast<int64_t>(i));
+  return v;
+}
+
+// The sum over one channel: `x` is its input plane, `w` its kernel.
+double correlate(const Conv& c, const double* x, const double* w, const Sizes& o) {
+  double sum = 0;
+  for (int64_t kd = 0; kd < c.kernel[0]; ++kd) {
+    const int64_t d = source(c, 0, o[0], kd);
+    if (d < 0) continue;
+    for (int64_t kh = 0; kh < c.kernel[1]; ++kh) {
+      const int64_t h = source(c, 1, o[1], kh);
+      if (h < 0) continue;
+      for (int64_t kw = 0; kw < c.kernel[2]; ++kw) {
+        const int64_t v = source(c, 2, o[2], kw);
+        if (v < 0) continue;
+        sum += x[(d * c.in[1] + h) * c.in[2] + v] * w[(kd * c.kernel[1] + kh) * c.kernel[2] + kw];
+      }
+    }
+  }
+  return sum;
+}
+
+Status cpu(const Node& n, const Host& h) {
+  PTERYX_ASSIGN(const Conv c, read_conv(n));
+  const Bounds bounds = read_bounds(n);
+  const std::vector<double> x = read_all(h.host(n.in(kX).id));
+  const std::vector<double> w = read_all(h.host(n.in(kWeight).id));
+  const std::vector<double> bias =
+      n.has(kBias) ? read_all(h.host(n.in(kBias).id)) : std::vector<double>();
+  const HostTensor y = h.host(n.out_id());
+  const int64_t plane = product(c.in);
+  const int64_t taps = product(c.kernel);
+  for (int64_t i = 0; i < y.numel(); ++i) {
+    const int64_t oc = i / c.positions() % c.channels();
+    const int64_t image = i / c.positions() / c.channels();
+    const int64_t g = oc / c.out_channels;
+    const int64_t at = i % c.positions();
+    const Sizes o{at / c.out[2] / c.out[1], at / c.out[2] % c.out[1], at % c.out[2]};
+    double sum = bias.empty() ? 0.0 : bias[static_cast<size_t>(oc)];
+    for (int64_t ic = 0; ic < c.in_channels; ++ic) {
+      const int64_t from = (image * c.groups + g) * c.in_channels + ic;
+      const int64_t kernel = c.transposed
+                                 ? (g * c.in_channels + ic) * c.out_channels + oc % c.out_channels
+                                 : oc * c.in_channels + ic;
+      sum += correlate(c, x.data() + from * plane, w.data() + kernel * taps, o);
+    }
+    if (bounds.lo && sum < *bounds.lo) sum = *bounds.lo;
+    if (bounds.hi && sum > *bounds.hi) sum = *bounds.hi;
+    y.put(i, sum);
+  }
+  return {};
+}
+
+constexpr DTypes kTypes = kFloats | kIntegers;
+constexpr Arg kConvArgs[] = {in("x", kTypes, 2, 5),
+                             in("weight", kTypes, 3, 5),
+                             optional_in("bias", kTypes),
+                             ints("stride"),
+                             ints("padding"),
+                             ints("dilation"),
+                             number("transposed"),
+                             ints("output_padding"),
+                             number("groups"),
+                             out("y", kTypes)};
+constexpr Arg kClampArgs[] = {in("x", kTypes, 2, 5),
+                              in("weight", kTypes, 3, 5),
+                              optional_in("bias", kTypes),
+                              ints("stride"),
+                              ints("padding"),
+                              ints("dilation"),
+                              number("transposed"),
+                              ints("output_padding"),
+                              number("groups"),
+                              optional_number("min"),
+                              optional_number("max"),
+                              out("y", kTypes)};
+constexpr std::string_view kConvSpellings[] = {"aten::convolution.out"};
+
+}  // namespace
+}  // namespace conv
+
+void add_conv(std::vector<OpDef>& table) {
+  const OpDef base = {.shape = conv::shape,
+                      .plan = plan_by_route,
+                      .gpu = conv::gpu,
+                      .cpu = conv::cpu,
+                      .family = "conv",
+                      .routes = conv::routes()};
+  OpDef convolution = base;
+  convolution.name = "aten.convolution.default";
+  convolution.spellings = conv::kConvSpellings;
+  convolution.args = conv::kConvArgs;
+  OpDef with_clamp = base;
+  with_clamp.name = "et_vk.conv_with_clamp.default";
+  with_clamp.args = conv::kClampArgs;
+  table.push_back(convolution);
+  table.push_back(with_clamp);
+}
+
+}  // namespace pteryx::ops

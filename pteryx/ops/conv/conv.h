@@ -1,0 +1,71 @@
+// One convolution as numbers: what its arguments say about a call, checked once for the shape rule,
+// the routes and the CPU kernel.
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "pteryx/ops/op.h"
+
+namespace pteryx::ops::conv {
+
+// conv_with_clamp has kMin and kMax before the result, convolution has the result at kMin.
+enum Position : uint8_t {
+  kX,
+  kWeight,
+  kBias,
+  kStride,
+  kPadding,
+  kDilation,
+  kTransposed,
+  kOutputPadding,
+  kGroups,
+  kMin,
+  kMax
+};
+
+// Depth, height, width. A 1-D convolution has depth and height 1, a 2-D one depth 1.
+using Sizes = std::array<int64_t, 3>;
+constexpr int64_t product(const Sizes& s) { return s[0] * s[1] * s[2]; }
+
+struct Conv {
+  bool transposed = false;
+  bool batched = true;  // x has a batch dim
+  size_t spatial = 2;   // number of spatial dims
+  int64_t batch = 1;
+  int64_t groups = 1;
+  int64_t in_channels = 1;   // per group
+  int64_t out_channels = 1;  // per group
+  Sizes in{1, 1, 1};
+  Sizes out{1, 1, 1};
+  Sizes kernel{1, 1, 1};
+  Sizes stride{1, 1, 1};
+  Sizes padding{0, 0, 0};
+  Sizes dilation{1, 1, 1};
+
+  Dims result_dims() const;
+  int64_t positions() const { return product(out); }               // of one image
+  int64_t terms() const { return in_channels * product(kernel); }  // of one sum
+  int64_t images() const { return batch * groups; }                // independent products
+  int64_t channels() const { return groups * out_channels; }
+};
+
+// Reads and checks a call. Errors name the argument: channels, groups, lists, kernels larger than
+// the padded input.
+Result<Conv> read_conv(const Node& n);
+
+// The clamp of conv_with_clamp. A bound that f32 cannot hold (relu is written with the largest
+// double) is none.
+struct Bounds {
+  std::optional<double> lo;
+  std::optional<double> hi;
+};
+Bounds read_bounds(const Node& n);
+
+// The routes of the family, in order of preference.
+std::span<const Route> routes();
+
+}  // namespace pteryx::ops::conv

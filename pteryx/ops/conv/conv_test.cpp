@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "pteryx/ops/testing/op_harness.h"
+
+namespace pteryx::ops::testing {
+namespace {
+
+// One case: dims of x and weight, then the arguments of the operator.
+struct Form {
+  Dims x;
+  Dims w;
+  std::vector<int64_t> stride = {1};
+  std::vector<int64_t> padding = {0};
+  std::vector<int64_t> dilation = {1};
+  int64_t groups = 1;
+  bool bias = true;
+  bool transposed = false;
+  std::vector<int64_t> output_padding = {0};
+};
+
+int64_t at(const std::vector<int64_t>& list, size_t i) {
+  return list.size() == 1 ? list[0] : list[i];
+}
+
+// Every product of an input element and a kernel entry is added to the result it belongs to. Both
+// kinds of convolution are the same walk with the roles of input and result exchanged.
+TestTensor reference(const Form& f, const TestTensor& x, const TestTensor& w,
+                     const TestTensor& bias) {
+  const size_t spatial = f.w.rank() - 2;
+  const bool batched = f.x.rank() == f.w.rank();
+  const size_t lead = batched ? 2 : 1;
+  Dims y_dims;
+  if (batched) y_dims.push_back(f.x[0]);
+  const int64_t channels = f.transposed ? f.w[1] * f.groups : f.w[0];
+  y_dims.push_back(channels);
+  for (size_t i = 0; i < spatial; ++i) {
+    const int64_t reach = at(f.dilation, i) * (f.w[2 + i] - 1) + 1;
+    y_dims.push_back(f.transposed
+                         ? (f.x[lead + i] - 1) * at(f.stride, i) - 2 * at(f.padding, i) + reach +
+                               at(f.output_padding, i)
+                         : (f.x[lead + i] + 2 * at(f.padding, i) - reach) / at(f.stride, i) + 1);
+  }
+  TestTensor y{x.dtype, y_dims, std::vector<double>(static_cast<size_t>(numel(y_dims)))};
+  Dims kernel;
+  Dims x_size;
+  Dims y_size;
+  for (size_t i = 0; i < spatial; ++i) {
+    kernel.push_back(f.w[2 + i]);
+    x_size.push_back(f.x[lead + i]);
+    y_size.push_back(y_dims[lead + i]);
+  }
+  const Dims& from =
+      f.transposed ? x_size : y_size;  // p: p * stride - padding + k * dilation lies in `to`
+  const Dims& to = f.transposed ? y_size : x_size;
+  const auto split = [](int64_t i, const Dims& d) {
+    Dims index = d;
+    for (size_t a = d.rank(); a-- > 0; i /= d[a]) index[a] = i % d[a];
+    return index;
+  };
+  const int64_t in_group = (batched ? f.x[1] : f.x[0]) / f.groups;
+  const int64_t out_group = channels / f.groups;
+  const int64_t batch = batched ? f.x[0] : 1;
+  for (int64_t p = 0; p < numel(from); ++p) {
+    for (int64_t k = 0; k < numel(kernel); ++k) {
+      const Dims p_index = split(p, from);
+      const Dims k_index = split(k, kernel);
+      int64_t q = 0;
+      bool inside = true;
+      for (size_t i = 0; i < spatial; ++i) {
+        const int64_t v =
+            p_index[i] * at(f.stride, i) - at(f.padding, i) + k_index[i] * at(f.dilation, i);
+        inside = inside && v >= 0 && v < to[i];
+        q = q * to[i] + v;
+      }
+      if (!inside) continue;
+      const int64_t x_at = f.transposed ? p : q;
+      const int64_t y_at = f.transposed ? q : p;
+      for (int64_t b = 0; b < batch; ++b) {
+        for (int64_t oc = 0; oc < channels; ++oc) {
+          double& sum = y.data[static_cast<size_t>((b * channels + oc) * numel(y_size) + y_at)];
+          for (int64_t ic = 0; ic < in_group; ++ic) {
+            const int64_t c = oc / out_group * in_group + ic;
+            const int64_t row = f.transposed ? c * out_group + oc % out_group : oc * in_group + ic;
+            sum +=
+                x.data[static_cast<size_t>((b * in_group * f.groups + c) * numel(x_size) + x_at)] *
+                w.data[static_cast<size_t>(row * numel(kernel) + k)];
+          }
+        }
+      }
+    }
+  }
+  for (size_t i = 0; i < y.data.size() && f.bias; ++i) {
+    y.data[i] += bias.data[i / static_cast<size_t>(numel(y_size)) % static_cast<size_t>(channels)];
+  }
+  return y;
+}
+
+Case make_case(const std::string& op, const Form& f, const TestTensor& x, const TestTensor& w,
+               const TestTensor& bias) {
+  Case c(op);
+  c.in(x).in(w);
+  if (f.bias)
+    c.in(bias);
+  else
+    c.none();
+  return c.ints(f.stride)
+      .ints(f.padding)
+      .ints(f.dilation)
+      .flag(f.transposed)
+      .ints(f.output_padding)
+      .integer(f.groups);
+}
+
+struct Operands {
+  TestTensor x, w, bias;
+};
+Operands operands(const Form& f, DType t) {
+  const int64_t channels = f.transposed ? f.w[1] * f.groups : f.w[0];
+  return {random(t, f.x, 1, -1, 1), random(t, f.w, 2, -1, 1), random(t, {channels}, 3, -1, 1)};
+}
+
+void check(const Form& f, DType t) {
+  SCOPED_TRACE(fmt::format("x {} weight {} groups {}", to_string(f.x), to_string(f.w), f.groups));
+  const Operands o = operands(f, t);
+  const TestTensor want = reference(f, o.x, o.w, o.bias);
+  expect_op(make_case("aten.convolution.default", f, o.x, o.w, o.bias).out(t, want.dims), {want},
+            t == DType::kF16 ? Tolerance{4e-3, 2e-3} : Tolerance{2e-5, 1e-5});
+}
+
+void check(const std::vector<Form>& forms, DType t = DType::kF32) {
+  for (const Form& f : forms) check(f, t);
+}
+
+TEST(Conv, OneDimension) {
+  check({{{1, 3, 10}, {4, 3, 3}},
+         {{2, 4, 11}, {6, 2, 3}, {2}, {1}, {1}, 2},
+         {{1, 4, 13}, {4, 1, 5}, {1}, {4}, {2}, 4},
+         {{1, 5, 7}, {9, 5, 1}},
+         {{3, 8}, {2, 3, 3}, {1}, {1}}});
+}
+
+TEST(Conv, TwoDimensions) {
+  check({{{1, 3, 6, 5}, {4, 3, 3, 3}, {1, 1}, {1, 1}, {1, 1}},
+         {{2, 3, 9, 10}, {5, 3, 3, 2}, {2, 1}, {1, 0}, {1, 2}, 1, false},
+         {{1, 4, 8, 8}, {8, 2, 3, 3}, {2}, {1}, {1}, 2},
+         {{1, 6, 7, 7}, {3, 2, 1, 5}, {1}, {0, 2}, {1}, 3},
+         {{1, 2, 12, 9}, {3, 2, 3, 3}, {3, 2}, {2, 3}, {2, 3}},
+         {{4, 5, 6}, {2, 4, 2, 2}},  // without a batch
+         {{1, 1, 1, 1}, {1, 1, 1, 1}},
+         {{1, 2, 2, 2}, {3, 2, 5, 5}, {1}, {2}},  // kernel wider than the input
+         {{0, 2, 4, 4}, {3, 2, 3, 3}}});
+}
+
+TEST(Conv, TilesOfAnySize) {
+  check({{{1, 20, 9, 8}, {35, 20, 3, 3}, {1}, {1}},
+         {{1, 70, 5, 7}, {33, 70, 1, 1}},
+         {{2, 40, 3, 3}, {66, 20, 3, 3}, {2}, {1}, {1}, 2},
+         {{1, 300, 1, 1}, {70, 300, 1, 1}},   // split sums
+         {{130, 2, 5, 13}, {65, 2, 1, 1}}});  // tiles of 64
+}
+
+TEST(Conv, HalfPrecision) {
+  check({{{1, 3, 6, 5}, {4, 3, 3, 3}, {1}, {1}},
+         {{1, 3, 5, 5}, {4, 3, 3, 3}, {1}, {1}},  // rows that begin inside a word
+         {{1, 4, 13}, {4, 1, 5}, {1}, {4}, {2}, 4},
+         {{1, 300, 1, 1}, {70, 300, 1, 1}},
+         {{2, 4, 3, 3}, {4, 3, 2, 2}, {2}, {0}, {1}, 2, true, true},
+         {{1, 3, 4, 5}, {3, 2, 2, 2}, {2}, {0}, {1}, 1, true, true, {1}}},
+        DType::kF16);
+}
+
+TEST(Conv, Depthwise) {
+  check({{{1, 6, 7, 9}, {6, 1, 3, 3}, {1}, {1}, {1}, 6},
+         {{2, 3, 8, 8}, {6, 1, 3, 3}, {2}, {1}, {1}, 3},
+         {{1, 4, 9, 6}, {4, 1, 5, 3}, {2, 1}, {2, 1}, {1, 2}, 4},
+         {{1, 2, 10, 10}, {2, 1, 7, 7}, {1}, {3}, {1}, 2}});
+}
+
+TEST(Conv, ThreeDimensions) {
+  check({{{1, 2, 4, 5, 6}, {3, 2, 2, 3, 3}, {1}, {1}},
+         {{2, 4, 3, 4, 5}, {4, 2, 3, 1, 2}, {2, 1, 2}, {1, 0, 1}, {1, 1, 2}, 2},
+         {{1, 3, 2, 2, 3}, {4, 3, 1, 1, 1}},
+         {{1, 2, 2, 3, 3}, {2, 3, 2, 2, 3}, {2, 1, 2}, {1, 0, 1}, {1}, 1, true, true, {1, 0, 1}}});
+}
+
+TEST(Conv, Transposed) {
+  check({{{1, 3, 4, 5}, {3, 2, 3, 3}, {2}, {1}, {1}, 1, true, true, {1}},
+         {{2, 4, 3, 3}, {4, 3, 2, 2}, {2}, {0}, {1}, 2, false, true},
+         {{1, 2, 5, 4}, {2, 3, 3, 2}, {1, 3}, {2, 1}, {2, 1}, 1, true, true, {0, 2}},
+         {{1, 4, 7}, {4, 2, 4}, {2}, {1}, {1}, 1, true, true},
+         {{1, 6, 5}, {6, 1, 3}, {3}, {0}, {2}, 6, true, true, {2}}});
+}
+
+TEST(Conv, OtherElementTypesRunOnTheCpu) {
+  check(Form{{1, 3, 6, 5}, {4, 3, 3, 3}, {1}, {1}}, DType::kF64);
+  const Form f{{1, 2, 4, 4}, {3, 2, 3, 3}};
+  const Operands o = {random(DType::kI32, f.x, 1, -9, 9), random(DType::kI32, f.w, 2, -9, 9),
+                      random(DType::kI32, {3}, 3, -9, 9)};
+  const TestTensor want = reference(f, o.x, o.w, o.bias);
+  expect_op(make_case("aten.convolution.default", f, o.x, o.w, o.bias).out(DType::kI32, want.dims),
+            {want}, kExact);
+}
+
+TEST(Conv, ClampsTheResult) {
+  const double kOpen = std::numeric_limits<double>::max();
+  struct Bound {
+    std::optional<double> lo, hi;
+  };
+  const auto clamped = [&](const Form& f, const Bound& b) {
+    const Operands o = operands(f, DType::kF32);
+    TestTensor want = reference(f, o.x, o.w, o.bias);
+    for (double& v : want.data)
+      v = std::min(std::max(v, b.lo.value_or(-kOpen)), b.hi.value_or(kOpen));
+    Case c = make_case("et_vk.conv_with_clamp.default", f, o.x, o.w, o.bias);
+    b.lo ? c.number(*b.lo) : c.none();
+    b.hi ? c.number(*b.hi) : c.none();
+    expect_op(c.out(DType::kF32, want.dims), {want}, {2e-5, 1e-5});
+  };
+  const Form depthwise{{1, 3, 5, 6}, {3, 1, 3, 3}, {1}, {1}, {1}, 3};
+  clamped(depthwise, {-kOpen, std::numeric_limits<double>::infinity()});
+  clamped(depthwise, {0.0, kOpen});
+  clamped(depthwise, {std::nullopt, 0.25});
+  clamped(depthwise, {-0.5, std::nullopt});
+  clamped({{1, 150, 2, 2}, {5, 150, 1, 1}}, {0.0, 0.5});
+  clamped({{1, 3, 4, 4}, {3, 2, 2, 2}, {2}, {0}, {1}, 1, true, true}, {0.0, 0.5});
+}
+
+TEST(Conv, AnInputChannelCountOfZeroLeavesTheBias) {
+  const Form f{{1, 0, 4, 4}, {3, 0, 3, 3}};
+  const Operands o = operands(f, DType::kF32);
+  expect_op(
+      make_case("aten.convolution.default", f, o.x, o.w, o.bias).out(DType::kF32, {1, 3, 2, 2}),
+      {reference(f, o.x, o.w, o.bias)}, kExact);
+}
+
+void expect_refused(const Form& f, std::string_view text, const Dims& bias = {4}) {
+  const TestTensor x = random(DType::kF32, f.x);
+  const TestTensor w = random(DType::kF32, f.w);
+  expect_error(make_case("aten.convolution.default", f, x, w, random(DType::kF32, bias))
+                   .out(DType::kF32, {1, 4, 9, 9}),
+               text);
+}
+
+TEST(Conv, SaysWhatDoesNotFit) {
+  expect_refused({{1, 3, 4, 4}, {4, 3, 5, 5}},
+                 "a kernel of size 5 (dilated) exceeds the padded input of size 4");
+  expect_refused({{1, 3, 4, 4}, {4, 3, 3, 3}, {1}, {0}, {2}},
+                 "a kernel of size 5 (dilated) exceeds");
+  expect_refused({{1, 5, 4, 4}, {4, 3, 3, 3}}, "x (value 0) channels: expected 3, got 5");
+  expect_refused({{1, 6, 4, 4}, {4, 2, 3, 3}, {1}, {0}, {1}, 3},
+                 "groups 3 does not divide the 4 channels of weight");
+  expect_refused({{1, 3, 4, 4}, {4, 3, 3, 3}, {1}, {0}, {1}, 0}, "value: expected 1 to");
+  expect_refused({{1, 3, 4, 4}, {4, 3, 3, 3}}, "bias (value 2) shape: expected [4], got [5]", {5});
+  expect_refused({{1, 3, 4, 4}, {4, 3, 3, 3}, {1, 1, 1}},
+                 "stride (value 3) length: expected 1 or 2, got 3");
+  expect_refused({{1, 3, 4, 4}, {4, 3, 3, 3}, {0}}, "stride (value 3) entry: expected 1 to");
+  expect_refused({{1, 3, 4, 4}, {4, 3, 3, 3}, {1}, {-1}}, "padding (value 4) entry: expected 0 to");
+  expect_refused({{3, 4}, {4, 3, 3, 3}}, "x (value 0) rank: expected 3 or 4, got 2");
+  expect_refused(
+      {{1, 3, 4, 4}, {3, 4, 3, 3}, {2}, {0}, {1}, 1, true, true, {2}},
+      "output_padding (value 7) entry: expected less than stride 2 or dilation 1, got 2");
+  expect_refused({{1, 3, 1, 1}, {3, 4, 1, 1}, {1}, {1}, {1}, 1, true, true},
+                 "gives a result of size -1");
+}
+
+}  // namespace
+}  // namespace pteryx::ops::testing

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/ops/fold.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "pteryx/ops/shaders/fold_subgroup.h"
+#include "pteryx/ops/shaders/fold_workgroup.h"
+
+namespace pteryx::ops {
+
+std::string Fold::prelude() const {
+  return fmt::format(
+      "const team: u32 = {}u;\nconst wg_size: u32 = {}u;\nconst block: u32 = {}u;\n{}", team,
+      workgroup, block, block == 0 ? shaders::fold_workgroup.code : shaders::fold_subgroup.code);
+}
+
+Fold make_fold(FoldRoute route, int64_t length, uint32_t max_team, const gpu::Caps& caps) {
+  Fold f;
+  if (route == FoldRoute::kSerial) return f;
+  const uint32_t limit = std::min({max_team, caps.max_invocations, caps.max_workgroup_size_x});
+  const uint32_t wanted = length <= 256 ? 32 : (length <= 16384 ? 256 : 1024);
+  f.team = std::bit_floor(std::min(wanted, limit));
+  f.workgroup = std::max(f.team, 64U);
+  if (route == FoldRoute::kSubgroup)
+    f.block = std::min(std::bit_floor(caps.subgroup_min), f.workgroup);
+  return f;
+}
+
+bool fits_subgroup_fold(const Node& /*n*/, const gpu::Caps& caps) {
+  return caps.subgroups && caps.subgroup_min >= 4;
+}
+
+Access row_access(DType y, int64_t row_length) {
+  return row_length * static_cast<int64_t>(size_bytes(y)) % 4 == 0 ? Access::kWords
+                                                                   : Access::kElements;
+}
+
+std::string_view row_access_prelude(Access access) {
+  if (access == Access::kWords) return "";
+  return "const y_lanes: u32 = 1u;\nfn encode_y(lane: u32, v: y_t) -> u32 { return "
+         "bitcast<u32>(v); }\n";
+}
+
+}  // namespace pteryx::ops

@@ -1,0 +1,65 @@
+// Operators that only move elements: each result element is a source element or a fill value. An
+// operator states where its elements come from (Source); one kernel moves every element type bit
+// for bit.
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <array>
+#include <span>
+#include <string_view>
+
+#include "pteryx/ops/op.h"
+
+namespace pteryx::ops {
+
+// How coordinate c of a dim becomes a coordinate of the source. The shader has the same numbers.
+enum class Rule : uint32_t {
+  kEvery,      // c
+  kWrap,       // (c + shift) mod extent
+  kPad,        // c + shift; the fill value outside [0, extent)
+  kReflect,    // c + shift, mirrored at both ends
+  kReplicate,  // c + shift, clamped to the ends
+  kLower,      // c, the fill value above the diagonal of the last two dims
+  kUpper,      // c, the fill value below it
+};
+
+// Element c of the result is x[base + sum of rule(c_d) * strides_d].
+struct Source {
+  Dims result;   // dims of the result
+  Dims dims;     // the same, or a finer split of them
+  Dims strides;  // into x, 0 and negative ones included
+  int64_t base = 0;
+  Rule rule = Rule::kEvery;
+  Dims shifts = {};
+  Dims extents = {};
+  double fill = 0;
+  int64_t diagonal = 0;
+};
+
+// x as it is: what an operator changes.
+Source identity(const Dims& x);
+
+struct MovementRow {
+  std::string_view name;
+  std::array<std::string_view, 2> spellings;
+  std::span<const Arg> args;  // x is the first
+  Result<Source> (*source)(const Node&, size_t result);
+};
+std::span<const MovementRow> strided_rows();
+std::span<const MovementRow> filled_rows();
+
+// start, end and step of a slice resolved against a live extent: None, negative and far values as
+// PyTorch has them.
+struct SliceRange {
+  int64_t start = 0;
+  int64_t length = 0;
+  int64_t step = 1;
+};
+Result<SliceRange> slice_range(const Node& n, size_t start_arg, int64_t extent);
+// An index argument against a live extent, negative counted from the end. Errors: kInvalidArgument
+// out of range.
+Result<int64_t> select_index(const Node& n, size_t arg, int64_t extent);
+// A list of ints of any length.
+Result<std::vector<int64_t>> long_ints(const Node& n, size_t arg);
+
+}  // namespace pteryx::ops

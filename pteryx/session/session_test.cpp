@@ -1,0 +1,217 @@
+// Whole sessions over the committed programs. SPDX-License-Identifier: BSD-3-Clause
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "pteryx/gpu/device.h"
+#include "pteryx/pteryx.h"
+
+namespace {
+
+std::atomic<uint64_t> g_allocations{0};
+
+}  // namespace
+
+// Counts what this binary allocates; the WebGPU library and the driver have allocators of their
+// own.
+void* operator new(size_t size) {
+  ++g_allocations;
+  if (void* p = std::malloc(size == 0 ? 1 : size)) return p;
+  std::abort();
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, size_t) noexcept { std::free(p); }
+
+namespace pteryx {
+namespace {
+
+std::string program(const std::string& name) {
+  return std::string(PTERYX_TEST_DATA) + "/fixtures/ops/" + name + ".pte";
+}
+
+std::shared_ptr<gpu::Device> device() {
+  static const std::shared_ptr<gpu::Device> d = [] {
+    auto r = gpu::open_device();
+    if (!r.ok()) std::abort();
+    return *r;
+  }();
+  return d;
+}
+
+Result<Session> load(const std::string& name, LoadOptions options = {}) {
+  options.device = device();
+  return Session::load(program(name), options);
+}
+
+std::vector<float> ramp(size_t n) {
+  std::vector<float> v(n);
+  for (size_t i = 0; i < n; ++i) v[i] = static_cast<float>(i % 17) * 0.25F - 2.0F;
+  return v;
+}
+
+void expect_message(const Status& s, Code code, std::string_view text) {
+  EXPECT_EQ(s.code(), code) << s.message();
+  EXPECT_NE(s.message().find(text), std::string_view::npos) << s.message();
+}
+
+TEST(Session, SecondRunOfAStaticGraphCostsOneSubmitAndNothingElse) {
+  auto session = load("net_vit");
+  ASSERT_TRUE(session.ok()) << session.status().message();
+  const std::vector<float> x = ramp(1 * 3 * 32 * 32);
+  const Value inputs[] = {tensor<float>({1, 3, 32, 32}, x)};
+  ASSERT_TRUE(session->run("forward", inputs).ok());
+  ASSERT_TRUE(session->run("forward", inputs).ok());
+  const gpu::Counters before = device()->counters();
+  const uint64_t allocations = g_allocations;
+  const bool ok = session->run("forward", inputs).ok();
+  const uint64_t allocated = g_allocations - allocations;
+  const gpu::Counters after = device()->counters();
+  ASSERT_TRUE(ok);
+  EXPECT_EQ(allocated, 0U);
+  EXPECT_EQ(after.submits - before.submits, 1U);
+  EXPECT_EQ(after.passes - before.passes, 1U);
+  EXPECT_EQ(after.writes - before.writes, 1U);
+  EXPECT_EQ(after.write_bytes - before.write_bytes, x.size() * 4);
+  EXPECT_EQ(after.pipelines_created, before.pipelines_created);
+  EXPECT_EQ(after.bind_groups_created, before.bind_groups_created);
+  EXPECT_EQ(after.buffers_created, before.buffers_created);
+  EXPECT_EQ(after.read_bytes - before.read_bytes, 40U);
+}
+
+TEST(Session, EqualKernelsShareOnePipeline) {
+  auto session = load("net_vit");
+  ASSERT_TRUE(session.ok());
+  const gpu::Counters before = device()->counters();
+  auto again = load("net_vit");
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(device()->counters().pipelines_created, before.pipelines_created);
+}
+
+TEST(Session, ReleasesEverythingItMade) {
+  const gpu::Counters before = device()->counters();
+  {
+    auto session = load("net_cnn");
+    ASSERT_TRUE(session.ok()) << session.status().message();
+    EXPECT_GT(device()->counters().buffers_alive, before.buffers_alive);
+  }
+  const gpu::Counters after = device()->counters();
+  EXPECT_EQ(after.buffers_alive, before.buffers_alive);
+  EXPECT_EQ(after.buffer_bytes_alive, before.buffer_bytes_alive);
+  EXPECT_EQ(after.bind_groups_alive, before.bind_groups_alive);
+}
+
+TEST(Session, WrongInputsNameInputDimGotAndAllowed) {
+  auto session = load("add");
+  ASSERT_TRUE(session.ok());
+  const std::vector<float> x = ramp(7 * 33);
+  const std::vector<int64_t> ints(7 * 33);
+  const TensorView good = tensor<float>({7, 33}, x);
+  expect_message(session->run("backward", {}).status(), Code::kInvalidArgument,
+                 "no method 'backward'");
+  expect_message(session->run("forward", std::array<Value, 1>{good}).status(),
+                 Code::kInvalidArgument, "takes 2 inputs, got 1");
+  expect_message(session->run("forward", std::array<Value, 2>{good, Value(3.0)}).status(),
+                 Code::kInvalidArgument, "input 1 of 'forward': expected a tensor, got 3");
+  expect_message(
+      session->run("forward", std::array<Value, 2>{good, tensor<int64_t>({7, 33}, ints)}).status(),
+      Code::kInvalidArgument, "input 1 of 'forward' type: expected f32, got i64");
+  expect_message(
+      session->run("forward", std::array<Value, 2>{good, tensor<float>({231}, x)}).status(),
+      Code::kInvalidArgument, "input 1 of 'forward' rank: expected 2 ([7, 33]), got 1 ([231])");
+  expect_message(
+      session->run("forward", std::array<Value, 2>{tensor<float>({7, 32}, x), good}).status(),
+      Code::kInvalidArgument, "input 0 of 'forward' dim 1: expected 33, got 32 ([7, 32])");
+  TensorView short_view = good;
+  short_view.size_bytes = 900;
+  expect_message(session->run("forward", std::array<Value, 2>{short_view, good}).status(),
+                 Code::kInvalidArgument,
+                 "input 0 of 'forward' size: expected 924 bytes, got 900 bytes");
+  const auto outputs = session->run("forward", std::array<Value, 2>{good, good});
+  ASSERT_TRUE(outputs.ok());
+  EXPECT_FLOAT_EQ(outputs->front().tensor()->as<float>()[5], 2 * x[5]);
+}
+
+TEST(Session, TakesStridedAndConvertibleInputs) {
+  auto session = load("add");
+  ASSERT_TRUE(session.ok());
+  const std::vector<float> x = ramp(7 * 33);
+  std::vector<double> columns(7 * 33);  // the same matrix, column by column, in double
+  for (size_t r = 0; r < 7; ++r) {
+    for (size_t c = 0; c < 33; ++c) columns[c * 7 + r] = static_cast<double>(x[r * 33 + c]);
+  }
+  TensorView strided = tensor<double>({7, 33}, columns);
+  strided.strides = {1, 7};
+  const auto outputs =
+      session->run("forward", std::array<Value, 2>{strided, tensor<float>({7, 33}, x)});
+  ASSERT_TRUE(outputs.ok()) << outputs.status().message();
+  const auto y = outputs->front().tensor()->as<float>();
+  for (size_t i = 0; i < x.size(); ++i) EXPECT_FLOAT_EQ(y[i], 2 * x[i]);
+}
+
+TEST(Session, RefusesWhatNeedsMoreMemoryThanAllowed) {
+  LoadOptions options;
+  options.memory_limit = 1000;
+  const gpu::Counters before = device()->counters();
+  expect_message(load("net_vit", options).status(), Code::kMemory,
+                 "bytes of GPU memory, the limit is 1000");
+  EXPECT_EQ(device()->counters().buffers_created, before.buffers_created);
+}
+
+TEST(Session, LoadReportsProgressAndCanBeCancelled) {
+  LoadOptions options;
+  std::vector<std::string> seen;
+  options.progress = [&](std::string_view what, uint64_t, uint64_t) {
+    seen.emplace_back(what);
+    return true;
+  };
+  ASSERT_TRUE(load("net_vit", options).ok());
+  EXPECT_EQ(seen.front(), "reading the program");
+  EXPECT_EQ(seen.back(), "uploading weights");
+  const gpu::Counters before = device()->counters();
+  options.progress = [](std::string_view what, uint64_t, uint64_t) {
+    return what != "uploading weights";
+  };
+  expect_message(load("net_vit", options).status(), Code::kCancelled,
+                 "load cancelled while uploading weights");
+  EXPECT_EQ(device()->counters().buffers_alive, before.buffers_alive);
+}
+
+TEST(Session, MissingExternalDataIsNamed) {
+  expect_message(load("external_weights").status(), Code::kInvalidProgram, ".ptd");
+}
+
+TEST(Session, TwoThreadsShareADevice) {
+  const std::vector<float> x = ramp(1 * 3 * 32 * 32);
+  std::vector<std::vector<float>> results(2);
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < 2; ++t) {
+    threads.emplace_back([&, t] {
+      auto session = load("net_cnn");
+      if (!session.ok()) return;
+      const Value inputs[] = {tensor<float>({1, 3, 32, 32}, x)};
+      for (int i = 0; i < 20; ++i) {
+        const auto y = session->run("forward", inputs);
+        if (!y.ok()) return;
+        const auto scores = y->front().tensor()->as<float>();
+        results[t].assign(scores.begin(), scores.end());
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  ASSERT_EQ(results[0].size(), 10U);
+  EXPECT_EQ(results[0], results[1]);
+}
+
+TEST(Session, ForcedRoutesMustExist) {
+  LoadOptions options;
+  options.routes = "matmul:teleport";
+  expect_message(load("mm", options).status(), Code::kInvalidArgument,
+                 "there is no route 'matmul:teleport'");
+}
+
+}  // namespace
+}  // namespace pteryx
