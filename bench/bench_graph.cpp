@@ -1,0 +1,197 @@
+// Hand-made graphs and ceilings. SPDX-License-Identifier: BSD-3-Clause
+#include "bench_graph.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "pteryx/ops/table.h"
+#include "pteryx/session/inspect.h"
+#include "pteryx/session/layout.h"
+
+namespace pteryx::bench {
+namespace {
+
+template <typename T>
+T must(Result<T> r) {
+  if (r.ok()) return std::move(r).value();
+  fmt::print(stderr, "{}\n", r.status().message());
+  std::exit(1);
+}
+void must(const Status& s) {
+  if (s.ok()) return;
+  fmt::print(stderr, "{}\n", s.message());
+  std::exit(1);
+}
+
+// Constants stay alive as long as the process: graphs point at them.
+std::vector<std::unique_ptr<std::vector<std::byte>>>& kept() {
+  static std::vector<std::unique_ptr<std::vector<std::byte>>> data;
+  return data;
+}
+
+constexpr std::string_view kStream = R"(
+@group(0) @binding(0) var<uniform> n: vec4<u32>;
+@group(0) @binding(1) var<storage, read> x: array<vec4<u32>>;
+@group(0) @binding(2) var<storage, read_write> y: array<vec4<u32>>;
+@compute @workgroup_size(256)
+fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
+  for (var i = id.x; i < n.x; i += groups.x * 256u) { y[i] = x[i]; }
+}
+)";
+
+constexpr std::string_view kFlops = R"(
+@group(0) @binding(0) var<uniform> n: vec4<u32>;
+@group(0) @binding(1) var<storage, read_write> y: array<vec4<f32>>;
+@compute @workgroup_size(256)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+  let m = vec4<f32>(f32(n.y) * 0.5);
+  var a = vec4<f32>(f32(id.x)); var b = a + 1.0; var c = a + 2.0; var d = a + 3.0;
+  for (var i = 0u; i < n.x; i++) {
+    a = fma(a, m, b); b = fma(b, m, c); c = fma(c, m, d); d = fma(d, m, a);
+  }
+  if (id.x == n.z) { y[0] = a + b + c + d; }
+}
+)";
+
+// Seconds of one dispatch of a raw shader, the best of several runs of `repeat` dispatches.
+double time_raw(std::string_view label, std::string_view code, std::vector<uint64_t> buffer_bytes,
+                std::array<uint32_t, 4> params, gpu::Grid grid, int repeat) {
+  gpu::Device& d = *device();
+  std::vector<gpu::BindingKind> kinds = {gpu::BindingKind::kUniform};
+  std::vector<gpu::Binding> bindings;
+  std::vector<gpu::BufferId> buffers = {
+      must(d.create_buffer({16, gpu::BufferKind::kUniform, label}))};
+  must(d.write(buffers[0], 0, std::as_bytes(std::span(params))));
+  bindings.push_back({buffers[0], 0, 0});
+  for (size_t i = 0; i < buffer_bytes.size(); ++i) {
+    buffers.push_back(must(d.create_buffer({buffer_bytes[i], gpu::BufferKind::kStorage, label})));
+    bindings.push_back({buffers.back(), 0, 0});
+    const bool last = i + 1 == buffer_bytes.size();
+    kinds.push_back(last ? gpu::BindingKind::kStorageReadWrite : gpu::BindingKind::kStorageRead);
+  }
+  const gpu::BufferId readback = must(d.create_buffer({4, gpu::BufferKind::kReadback, label}));
+  const gpu::PipelineId pipeline =
+      must(d.create_pipeline({.label = label, .code = code, .constants = {}, .bindings = kinds}));
+  must(d.finish_pipelines());
+  const gpu::BindGroupId group = must(d.create_bindings(pipeline, bindings, label));
+  const std::vector<gpu::Dispatch> dispatches(static_cast<size_t>(repeat), {pipeline, group, grid});
+  const gpu::Copy copy{buffers.back(), 0, readback, 0, 4};
+  double best = 1e9;
+  for (int i = 0; i < 8; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    must(d.submit(dispatches, std::span(&copy, 1)));
+    const gpu::Ticket t = must(d.read(readback, 0, 4));
+    must(d.wait(t));
+    d.release(t);
+    best = std::min(
+        best,
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / repeat);
+  }
+  d.destroy(group);
+  for (const gpu::BufferId b : buffers) d.destroy(b);
+  d.destroy(readback);
+  return best;
+}
+
+}  // namespace
+
+std::shared_ptr<gpu::Device> device() {
+  static const std::shared_ptr<gpu::Device> d = [] {
+    auto opened = must(gpu::open_device());
+    fmt::print("GPU: {} through {}\n", opened->caps().adapter, opened->caps().provider);
+    return opened;
+  }();
+  return d;
+}
+
+const Ceilings& ceilings() {
+  static const Ceilings c = [] {
+    const bool software = device()->caps().software;
+    const uint64_t bytes = software ? 16U << 20 : 512U << 20;
+    const auto elements = static_cast<uint32_t>(bytes / 16);
+    const gpu::Grid grid{software ? 64U : 8192U, 1, 1};
+    const int repeat = software ? 2 : 40;
+    Ceilings r;
+    r.stream_bytes = 2.0 * static_cast<double>(bytes) /
+                     time_raw("stream", kStream, {bytes, bytes}, {elements, 0, 0, 0}, grid, repeat);
+    const uint32_t loops = software ? 64 : 4096;
+    const double flops = 2.0 * 16.0 * loops * 256.0 * grid.x;
+    r.f32_flops = flops / time_raw("flops", kFlops, {16}, {loops, 1, 0xFFFFFFFF, 0}, grid, repeat);
+    fmt::print("stream {:.1f} GB/s (read + write), f32 {:.2f} TFLOP/s\n", r.stream_bytes / 1e9,
+               r.f32_flops / 1e12);
+    return r;
+  }();
+  return c;
+}
+
+graph::ValueId GraphMaker::value(graph::Value v) {
+  g_.values.push_back(std::move(v));
+  g_.labels.push_back(fmt::format("value {}", g_.values.size() - 1));
+  return graph::ValueId{static_cast<uint32_t>(g_.values.size() - 1)};
+}
+
+graph::ValueId GraphMaker::tensor(DType dtype, const Dims& dims) {
+  return value(graph::Tensor{.dtype = dtype, .max = dims, .data = {}, .dim_order = {}});
+}
+
+graph::ValueId GraphMaker::constant(DType dtype, const Dims& dims, uint32_t seed) {
+  kept().push_back(std::make_unique<std::vector<std::byte>>(static_cast<size_t>(numel(dims)) *
+                                                            size_bytes(dtype)));
+  std::vector<std::byte>& data = *kept().back();
+  uint32_t state = seed * 2654435761U + 1;
+  for (size_t i = 0; i < static_cast<size_t>(numel(dims)); ++i) {
+    state = state * 1664525U + 1013904223U;
+    const float v = (static_cast<float>(state >> 8) / static_cast<float>(1 << 24) - 0.5F) * 0.05F;
+    if (dtype == DType::kF32) std::memcpy(&data[i * 4], &v, 4);
+    if (dtype == DType::kF16) {
+      const uint16_t h = float_to_half(v);
+      std::memcpy(&data[i * 2], &h, 2);
+    }
+  }
+  return value(graph::Tensor{.dtype = dtype, .max = dims, .data = Bytes(data), .dim_order = {}});
+}
+
+void GraphMaker::node(std::string_view op, std::vector<graph::ValueId> args) {
+  graph::Node n;
+  n.op = ops::lookup().find(op);
+  n.spelling = g_.spellings.emplace_back(op);
+  n.args = std::move(args);
+  n.call = static_cast<uint32_t>(g_.nodes.size());
+  g_.nodes.push_back(std::move(n));
+}
+
+void GraphMaker::output(graph::ValueId from) {
+  const graph::Tensor& t = *g_.tensor(from);
+  const graph::ValueId one = value(int64_t{1});
+  graph::ValueId at = from;
+  Dims dims = t.max;
+  const DType dtype = t.dtype;
+  for (size_t d = 0; d < dims.rank(); ++d) {
+    if (dims[d] == 1) continue;
+    dims[d] = 1;
+    const graph::ValueId next = tensor(dtype, dims);
+    const graph::ValueId dim = value(static_cast<int64_t>(d));
+    const graph::ValueId zero = value(int64_t{0});
+    node("aten.slice_copy.Tensor", {at, dim, zero, one, one, next});
+    at = next;
+  }
+  g_.outputs = {at};
+}
+
+Runner::Runner(graph::Graph g, const std::string& routes) : constants_(device()) {
+  const ops::PlanContext context = must(make_context(device()->caps(), routes));
+  Layout layout = must(make_layout(g, context, {}));
+  method_ =
+      must(Method::create(std::move(g), std::move(layout), device(), context, constants_, {}));
+  run();
+  const uint64_t before = device()->counters().dispatches;
+  run();
+  dispatches_ = device()->counters().dispatches - before;
+}
+
+void Runner::run() { must(method_->run({}).ok() ? Status() : device_error("run failed")); }
+
+}  // namespace pteryx::bench

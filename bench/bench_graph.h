@@ -1,0 +1,55 @@
+// Graphs made by hand, run by the session's own machinery, and the two ceilings of the adapter they
+// are compared with.
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "pteryx/gpu/device.h"
+#include "pteryx/graph/graph.h"
+#include "pteryx/session/method.h"
+
+namespace pteryx::bench {
+
+// The device all benchmarks share. Aborts with the reason if there is none.
+std::shared_ptr<gpu::Device> device();
+
+// What the adapter reaches by itself, measured once: bytes read + written per second by a plain
+// copy, and f32 multiply-adds (two operations each) per second from registers.
+struct Ceilings {
+  double stream_bytes = 0;
+  double f32_flops = 0;
+};
+const Ceilings& ceilings();
+
+class GraphMaker {
+ public:
+  graph::ValueId tensor(DType dtype, const Dims& dims);
+  graph::ValueId constant(DType dtype, const Dims& dims, uint32_t seed);  // random, small values
+  graph::ValueId value(graph::Value v);
+  void node(std::string_view op, std::vector<graph::ValueId> args);
+  // The only output: the first element of `from`, so that nothing large is read back.
+  void output(graph::ValueId from);
+  graph::Graph finish() { return std::move(g_); }
+
+ private:
+  graph::Graph g_;
+};
+
+// A loaded graph without inputs.
+class Runner {
+ public:
+  explicit Runner(graph::Graph g, const std::string& routes = "");
+  void run();  // and wait
+  uint64_t dispatches() const { return dispatches_; }
+
+ private:
+  ConstantPool constants_;
+  std::unique_ptr<Method> method_;
+  uint64_t dispatches_ = 0;
+};
+
+}  // namespace pteryx::bench
