@@ -269,6 +269,42 @@ Status index_put_cpu(const Node& n, const Host& h) {
   return {};
 }
 
+// masked_scatter: the elements of src, in order, where the mask is true.
+
+enum MaskedPosition { kMask = 1, kSource };
+
+Status masked_shape(const Node& n, Shapes& s) {
+  const auto dims = broadcast(n.in(kX).dims, n.in(kMask).dims);
+  if (!dims) {
+    return n.fail(Code::kInvalidArgument,
+                  fmt::format("x {} and mask {} do not broadcast", to_string(n.in(kX).dims),
+                              to_string(n.in(kMask).dims)));
+  }
+  return s.set(*dims);
+}
+
+Status masked_cpu(const Node& n, const Host& h) {
+  const HostTensor x = h.host(n.in(kX).id);
+  const HostTensor mask = h.host(n.in(kMask).id);
+  const HostTensor src = h.host(n.in(kSource).id);
+  const HostTensor y = h.host(n.out_id());
+  const std::array<Dims, 2> strides = {broadcast_strides(x.dims, y.dims),
+                                       broadcast_strides(mask.dims, y.dims)};
+  int64_t taken = 0;
+  for_each_index<2>(y.dims, strides, [&](int64_t, const std::array<int64_t, 2>& at) {
+    taken += mask.integer(at[1]) != 0 ? 1 : 0;
+  });
+  if (taken > src.numel()) {
+    return n.fail(Code::kInvalidArgument,
+                  fmt::format("the mask takes {} elements, source has {}", taken, src.numel()));
+  }
+  taken = 0;
+  for_each_index<2>(y.dims, strides, [&](int64_t i, const std::array<int64_t, 2>& at) {
+    mask.integer(at[1]) != 0 ? y.copy(i, src, taken++) : y.copy(i, x, at[0]);
+  });
+  return {};
+}
+
 constexpr Arg kScatterSrc[] = {in("x"), number("dim"), index_in("index"), in("src"), out("y")};
 constexpr Arg kScatterValue[] = {in("x"), number("dim"), index_in("index"), number("value"),
                                  out("y")};
@@ -276,6 +312,8 @@ constexpr Arg kIndexPut[] = {in("x", kAnyType, 1), index_list_in("indices"), in(
                              number("accumulate"), out("y")};
 constexpr Arg kIndexPutInPlace[] = {mutated("x"), index_list_in("indices"), in("values"),
                                     number("accumulate"), out("y")};
+constexpr Arg kMasked[] = {in("x"), in("mask", kBools), in("source"), out("y")};
+constexpr std::string_view kMaskedSpellings[] = {"aten::masked_scatter.out"};
 
 constexpr Row kRows[] = {
     {"aten.scatter.src", {"aten::scatter.src_out"}, kScatterSrc, scatter_src},
@@ -311,6 +349,11 @@ void add_put(std::vector<OpDef>& table) {
                      .cpu = index_put_cpu,
                      .row = &r});
   }
+  table.push_back({.name = "aten.masked_scatter.default",
+                   .spellings = kMaskedSpellings,
+                   .args = kMasked,
+                   .shape = masked_shape,
+                   .cpu = masked_cpu});
 }
 
 }  // namespace pteryx::ops

@@ -162,6 +162,20 @@ TEST(Put, IndexPutAtSeveralIndicesAndMasks) {
             {masked}, kExact);
 }
 
+TEST(Put, MaskedScatterTakesInOrder) {
+  const TestTensor x{DType::kF32, {2, 3}, {1, 2, 3, 4, 5, 6}};
+  const TestTensor mask{DType::kBool, {3}, {1, 0, 1}};
+  const TestTensor source{DType::kF32, {5}, {10, 20, 30, 40, 50}};
+  expect_op(Case("aten::masked_scatter.out").in(x).in(mask).in(source).out(DType::kF32, {2, 3}),
+            {TestTensor{DType::kF32, {2, 3}, {10, 2, 20, 30, 5, 40}}}, kExact);
+  const auto got =
+      run(Case("aten.masked_scatter.default").in(x).in(mask).in(mask).out(DType::kF32, {2, 3}),
+          Where::kCpu);
+  ASSERT_FALSE(got.ok());
+  EXPECT_NE(got.status().message().find("the mask takes 4 elements, source has 3"),
+            std::string_view::npos);
+}
+
 TEST(Put, RefusesWhatDoesNotFit) {
   const TestTensor x = some(DType::kF32, {4, 3});
   const TestTensor index{DType::kI64, {1, 4}, {0, 0, 0, 0}};

@@ -1,4 +1,4 @@
-// Running sums along a dim. SPDX-License-Identifier: BSD-3-Clause
+// Running sums and products along a dim. SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/ops/shaders/scan.h"
 
 #include "pteryx/ops/op.h"
@@ -8,6 +8,13 @@ namespace pteryx::ops {
 namespace {
 
 enum Position { kX, kDim };
+
+struct Row {
+  std::string_view name;
+  std::array<std::string_view, 1> spellings;
+  bool product;  // else a sum
+};
+const Row& row(const Node& n) { return *static_cast<const Row*>(n.def().row); }
 
 // x as [outer, extent, inner] around the scanned dim.
 struct Rows {
@@ -35,6 +42,9 @@ Status plan(const Node& n, Plan& p) {
   const shaders::ScanParams params{
       .rows = u32(r.outer * r.inner), .extent = u32(r.extent), .inner = u32(r.inner)};
   return p.dispatch(n, {.shader = &shaders::scan,
+                        .variant = row(n).product ? "product" : "sum",
+                        .prelude = row(n).product ? "const product: bool = true;\n"
+                                                  : "const product: bool = false;\n",
                         .bind = {{"x", n.in(kX)}, {"y", n.out(), Access::kElements}},
                         .params = bytes_of(params),
                         .grid = per_element(r.outer * r.inner, p.caps())});
@@ -44,15 +54,19 @@ Status cpu(const Node& n, const Host& h) {
   PTERYX_ASSIGN(const Rows r, rows(n));
   const HostTensor x = h.host(n.in(kX).id);
   const HostTensor y = h.host(n.out_id());
-  for (int64_t row = 0; row < r.outer * r.inner; ++row) {
-    int64_t at = (row / r.inner) * r.extent * r.inner + row % r.inner;
-    double sum = 0;
-    uint64_t wrapping = 0;
+  const bool product = row(n).product;
+  for (int64_t i = 0; i < r.outer * r.inner; ++i) {
+    int64_t at = (i / r.inner) * r.extent * r.inner + i % r.inner;
+    double total = product ? 1 : 0;
+    uint64_t wrapping = product ? 1 : 0;
     for (int64_t k = 0; k < r.extent; ++k, at += r.inner) {
       if (is_float(y.dtype)) {
-        y.put(at, sum += x.number(at));
+        total = product ? total * x.number(at) : total + x.number(at);
+        y.put(at, total);
       } else {
-        y.put_integer(at, static_cast<int64_t>(wrapping += static_cast<uint64_t>(x.integer(at))));
+        const auto v = static_cast<uint64_t>(x.integer(at));
+        wrapping = product ? wrapping * v : wrapping + v;
+        y.put_integer(at, static_cast<int64_t>(wrapping));
       }
     }
   }
@@ -60,17 +74,24 @@ Status cpu(const Node& n, const Host& h) {
 }
 
 constexpr Arg kArgs[] = {in("x"), number("dim"), any("dtype"), out("y")};
-constexpr std::string_view kSpellings[] = {"aten::cumsum.out"};
+
+constexpr Row kRows[] = {
+    {"aten.cumsum.default", {"aten::cumsum.out"}, false},
+    {"aten.cumprod.default", {"aten::cumprod.out"}, true},
+};
 
 }  // namespace
 
 void add_scan(std::vector<OpDef>& table) {
-  table.push_back({.name = "aten.cumsum.default",
-                   .spellings = kSpellings,
-                   .args = kArgs,
-                   .shape = shape,
-                   .plan = plan,
-                   .cpu = cpu});
+  for (const Row& r : kRows) {
+    table.push_back({.name = r.name,
+                     .spellings = r.spellings,
+                     .args = kArgs,
+                     .shape = shape,
+                     .plan = plan,
+                     .cpu = cpu,
+                     .row = &r});
+  }
 }
 
 }  // namespace pteryx::ops

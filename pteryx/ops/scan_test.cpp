@@ -7,13 +7,15 @@
 namespace pteryx::ops::testing {
 namespace {
 
-TestTensor running_sum(const TestTensor& x, DType t, size_t dim) {
+TestTensor running(const TestTensor& x, DType t, size_t dim, bool product) {
   TestTensor y{t, x.dims, x.data};
   for (int64_t i = 0; i < numel(x.dims); ++i) {
     Coords c = coords(x.dims, i);
     if (c.empty() || c[dim] == 0) continue;
     --c[dim];
-    y.data[static_cast<size_t>(i)] += y.data[flat(x.dims, c)];
+    double& v = y.data[static_cast<size_t>(i)];
+    const double before = y.data[flat(x.dims, c)];
+    v = product ? v * before : v + before;
   }
   return y;
 }
@@ -29,7 +31,7 @@ TEST(Scan, CumsumAlongEveryDim) {
                       .integer(static_cast<int64_t>(dim))
                       .none()
                       .out(t, dims),
-                  {running_sum(x, t, dim)},
+                  {running(x, t, dim, false)},
                   t == DType::kF16 ? Tolerance{2e-2, 2e-3} : Tolerance{1e-4, 1e-5});
       }
     }
@@ -40,7 +42,15 @@ TEST(Scan, CumsumCountsInAWiderType) {
   const TestTensor mask = random(DType::kBool, {2, 9}, 1);
   for (const DType t : {DType::kI32, DType::kI64, DType::kF32}) {
     expect_op(Case("aten::cumsum.out").in(mask).integer(-1).integer(4).out(t, {2, 9}),
-              {running_sum(mask, t, 1)}, kExact);
+              {running(mask, t, 1, false)}, kExact);
+  }
+}
+
+TEST(Scan, Cumprod) {
+  for (const DType t : {DType::kF32, DType::kI32, DType::kI64}) {
+    const TestTensor x = random(t, {3, 5, 2}, 1, -3, 3);
+    expect_op(Case("aten::cumprod.out").in(x).integer(1).none().out(t, x.dims),
+              {running(x, t, 1, true)}, {1e-5, 1e-5});
   }
 }
 

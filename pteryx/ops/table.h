@@ -15,27 +15,28 @@ namespace pteryx::ops {
 // Families, one file each.
 void add_any_all(std::vector<OpDef>& table);
 void add_binary(std::vector<OpDef>& table);
-void add_grid(std::vector<OpDef>& table);
-void add_upsample(std::vector<OpDef>& table);
-void add_pool(std::vector<OpDef>& table);
 void add_conv(std::vector<OpDef>& table);
-void add_scalars(std::vector<OpDef>& table);
 void add_copy(std::vector<OpDef>& table);
-void add_creation(std::vector<OpDef>& table);
-void add_where(std::vector<OpDef>& table);
-void add_unary(std::vector<OpDef>& table);
 void add_copy_index(std::vector<OpDef>& table);
+void add_creation(std::vector<OpDef>& table);
+void add_distance(std::vector<OpDef>& table);
+void add_grid(std::vector<OpDef>& table);
 void add_index(std::vector<OpDef>& table);
 void add_item(std::vector<OpDef>& table);
 void add_join(std::vector<OpDef>& table);
 void add_movement(std::vector<OpDef>& table);
 void add_norm(std::vector<OpDef>& table);
+void add_pool(std::vector<OpDef>& table);
 void add_put(std::vector<OpDef>& table);
 void add_reduce(std::vector<OpDef>& table);
+void add_scalars(std::vector<OpDef>& table);
 void add_scan(std::vector<OpDef>& table);
 void add_softmax(std::vector<OpDef>& table);
 void add_sort(std::vector<OpDef>& table);
+void add_unary(std::vector<OpDef>& table);
+void add_upsample(std::vector<OpDef>& table);
 void add_views(std::vector<OpDef>& table);
+void add_where(std::vector<OpDef>& table);
 
 // All operators, in family order; made once.
 std::span<const OpDef> all_ops();

@@ -115,7 +115,12 @@ Status read_axis(const Node& n, size_t i, bool align, Axis& a) {
   a.out = static_cast<int64_t>(out);
   if (a.in == 0 && a.out > 0)
     return n.fail(Code::kInvalidArgument, fmt::format("x {} is empty", to_string(n.in(kX).dims)));
-  if (align) {
+  // PyTorch forgets the factor where the sizes say it all.
+  if (!align && a.out == a.in) {
+    a.scale = 1;
+  } else if (row(n).mode == Mode::kNearest && a.out == 2 * a.in) {
+    a.scale = 0.5F;
+  } else if (align) {
     a.scale = a.out > 1 ? static_cast<float>(a.in - 1) / static_cast<float>(a.out - 1) : 0.0F;
   } else if (factor > 0) {
     a.scale = static_cast<float>(1.0 / factor);

@@ -113,6 +113,20 @@ TEST(Upsample, NearestTakesTheElementPyTorchTakes) {
       {y}, kExact);
 }
 
+TEST(Upsample, AFactorThatChangesNoSizeChangesNothing) {
+  const TestTensor x = random(DType::kF32, {1, 2, 3, 3});
+  expect_op(
+      Case("aten.upsample_nearest2d.vec").in(x).none().numbers({1.3, 1}).out(DType::kF32, x.dims),
+      {x}, kExact);
+  expect_op(Case("aten.upsample_bilinear2d.vec")
+                .in(x)
+                .none()
+                .flag(false)
+                .numbers({1, 1.3})
+                .out(DType::kF32, x.dims),
+            {x}, kExact);
+}
+
 TEST(Upsample, BilinearMatchesReference) {
   for (const Form& f : kForms) {
     SCOPED_TRACE(to_string(f.x));

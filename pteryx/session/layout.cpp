@@ -500,7 +500,10 @@ class Maker {
           if (std::find(downloads.begin(), downloads.end(), r) == downloads.end())
             downloads.push_back(r);
         });
-        if (!downloads.empty()) close(std::move(downloads));
+        if (!downloads.empty()) {
+          add_finished_outputs(i, valid, downloads);
+          close(std::move(downloads));
+        }
         b.steps.push_back({Step::Kind::kHost, i, {}});
         each_write(i, [&](ValueId id) {
           valid.host[root(id)] = true;
@@ -511,6 +514,20 @@ class Maker {
     }
     finish_block(b, valid, changed, close, upload);
     return {};
+  }
+
+  // Outputs that no later node writes go along with a download that happens anyway: one wait less.
+  void add_finished_outputs(uint32_t node, const Valid& valid,
+                            std::vector<uint32_t>& downloads) const {
+    if (l_.blocks.size() > 1) return;
+    for (const ValueId id : g_.outputs) {
+      if (g_.tensor(id) == nullptr) continue;
+      const uint32_t r = root(id);
+      const uint32_t writer = producer_[index(l_.roots[r].value)];
+      if (valid.host[r] || !valid.gpu[r] || writer == kNone || writer > node) continue;
+      if (std::find(downloads.begin(), downloads.end(), r) == downloads.end())
+        downloads.push_back(r);
+    }
   }
 
   // At the end of a block: outputs on the host, state at home, shared values wherever they are
@@ -624,11 +641,11 @@ class Maker {
   // A downloaded value must survive until the submit that copies it has run.
   void extend_downloads(std::vector<graph::Lifetime>& lifetimes) const {
     for (const Block& b : l_.blocks) {
+      uint32_t last = b.begin;
       for (const Step& s : b.steps) {
-        if (s.kind != Step::Kind::kSubmit || b.spans[s.index].nodes.empty()) continue;
-        for (const uint32_t r : s.downloads) {
-          lifetimes[r].last = std::max(lifetimes[r].last, b.spans[s.index].nodes.back());
-        }
+        if (s.kind != Step::Kind::kSubmit) continue;
+        if (!b.spans[s.index].nodes.empty()) last = b.spans[s.index].nodes.back();
+        for (const uint32_t r : s.downloads) lifetimes[r].last = std::max(lifetimes[r].last, last);
       }
     }
   }

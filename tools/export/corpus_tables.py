@@ -66,7 +66,8 @@ class Fn(nn.Module):
         self.fn = fn
 
     def forward(self, *args):
-        return self.fn(*args)
+        out = self.fn(*args)
+        return tuple(out) if type(out).__module__ == "torch.return_types" else out
 
 
 class Table(dict):

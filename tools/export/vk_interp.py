@@ -194,7 +194,7 @@ def _selsym(G, a, i, o):
 def _dimorder_copy(G, a, i, o): return a[0]
 def _conv_clamp(G, a, i, o):
     y = torch.ops.aten.convolution.default(*a[:9])
-    f = lambda v: None if v is None else max(-3.4028234663852886e38, min(3.4028234663852886e38, v))
+    m = torch.finfo(y.dtype).max; f = lambda v: None if v is None else max(-m, min(m, v))
     return torch.clamp(y, min=f(a[9]), max=f(a[10])) if a[9] is not None or a[10] is not None else y
 
 def _qcs4w(G, a, i, o):

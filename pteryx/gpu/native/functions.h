@@ -65,11 +65,24 @@ namespace pteryx::gpu::native {
   X(CommandBufferRelease)
 
 // Dawn's own structures and numbers, which the common header does not have.
+inline constexpr auto kDawnInstanceType = static_cast<WGPUSType>(0x00050006);
 inline constexpr auto kDawnTogglesType = static_cast<WGPUSType>(0x0005000A);
 inline constexpr auto kDawnFakeBufferOutOfMemoryType = static_cast<WGPUSType>(0x00050040);
 inline constexpr auto kDawnSubgroupMatrixConfigsType = static_cast<WGPUSType>(0x0005003B);
 inline constexpr auto kDawnSubgroupMatrix = static_cast<WGPUFeatureName>(0x00050034);
 
+// Options of an instance. Older versions end before `log`, or have a null callback there.
+struct DawnInstance {
+  WGPUChainedStruct chain = {nullptr, kDawnInstanceType};
+  uint32_t search_path_count = 0;
+  const char* const* search_paths = nullptr;
+  void* platform = nullptr;
+  uint32_t validation = 2;  // of the driver's layers: off
+  bool capture = false;
+  void* log_chain = nullptr;
+  void (*log)(uint32_t type, WGPUStringView message, void*, void*) = nullptr;
+  void* log_data[2] = {};
+};
 struct DawnToggles {
   WGPUChainedStruct chain = {nullptr, kDawnTogglesType};
   size_t enabled_count = 0;

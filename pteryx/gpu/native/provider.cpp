@@ -100,6 +100,10 @@ InstanceHandle Provider::create_instance() const {
     desc.requiredFeatures = &timed_wait;
     desc.requiredFeatureCount = 1;
     desc.nextInChain = &chain.chain;
+    // Dawn writes its warnings, which are about limits nobody asked for, to stderr otherwise.
+    DawnInstance quiet;
+    quiet.log = [](uint32_t, WGPUStringView, void*, void*) {};
+    chain.chain.next = &quiet.chain;
     return own(fn_, fn_.CreateInstance(&desc));
   }
   WGPUInstanceExtras extras = {};

@@ -17,9 +17,20 @@ Status shape(const Node& n, Shapes& s) {
   return s.set(c.result_dims());
 }
 
+// The shaders count positions in 32 bits.
+bool fits_shaders(const Conv& c) {
+  constexpr int64_t kMost = 1 << 30;
+  for (size_t i = 0; i < 3; ++i) {
+    if (c.in[i] + 2 * c.padding[i] > kMost || c.out[i] * c.stride[i] + c.padding[i] > kMost)
+      return false;
+  }
+  return true;
+}
+
 bool gpu(const Node& n) {
+  const auto c = read_conv(n);
   return is_float(n.in(kX).dtype) && is_float(n.in(kWeight).dtype) && is_float(n.out().dtype) &&
-         (!n.has(kBias) || is_float(n.in(kBias).dtype));
+         (!n.has(kBias) || is_float(n.in(kBias).dtype)) && (!c.ok() || fits_shaders(*c));
 }
 
 // Where along one axis the input lies that result `o` takes through kernel entry `k`; -1: nowhere.

@@ -76,7 +76,7 @@ Status read_sizes(const Node& n, Conv& c) {
             std::to_string(extra[i]));
       }
       c.out[i] = (c.in[i] - 1) * c.stride[i] - 2 * c.padding[i] + reach + extra[i];
-      if (c.out[i] < 1) {
+      if (c.out[i] < 0) {
         return n.fail(Code::kInvalidArgument,
                       fmt::format("x {} gives a result of size {}", to_string(x.dims), c.out[i]));
       }

@@ -1,0 +1,106 @@
+"""What the command line tests share: running the tool, the fixtures, comparing."""
+# SPDX-License-Identifier: BSD-3-Clause
+import functools
+import json
+import math
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import npy
+
+TOOL = os.environ.get("PTERYX_CLI", "pteryx")
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FIXTURES = ROOT / "tests" / "fixtures"
+OPS, STATE, VALUES, LLM = (FIXTURES / name for name in ("ops", "state", "values", "llm"))
+
+OK, FAILED, USAGE, BAD_FILE, NO_GPU = range(5)
+NO_LIBRARY = {"PTERYX_WEBGPU_LIBRARY": "/nonexistent"}  # nothing that needs a GPU works with it
+
+
+def tool(*args, env=None):
+    """Runs the tool; its result has returncode, stdout and stderr."""
+    variables = {k: v for k, v in os.environ.items() if not k.startswith("PTERYX_") or k in ("PTERYX_ADAPTER", "PTERYX_PROVIDER")}
+    return subprocess.run([TOOL, *map(str, args)], env={**variables, **(env or {})}, capture_output=True, text=True, timeout=600,
+                          check=False)
+
+
+@functools.cache
+def manifest(folder):
+    return json.loads((folder / "manifest.json").read_text())
+
+
+def case(folder, name):
+    return next(c for c in manifest(folder)["cases"] if c["name"] == name)
+
+
+def tensor(folder, entry):
+    """A tensor of a manifest."""
+    size = math.prod(entry["shape"]) * npy.element(entry["dtype"])
+    with open(folder / entry["file"], "rb") as f:
+        f.seek(entry["offset"])
+        return npy.from_bytes(entry["dtype"], entry["shape"], f.read(size))
+
+
+def close(got, want, atol, rtol):
+    if math.isnan(want) or math.isinf(want):
+        return got == want or (math.isnan(got) and math.isnan(want))
+    return abs(got - want) <= atol + rtol * abs(want)
+
+
+class TestCase(unittest.TestCase):
+    """A test with a folder of its own."""
+    maxDiff = None
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="pteryx_"))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def write(self, name, text):
+        (self.folder / name).write_text(text)
+        return self.folder / name
+
+    def npy(self, name, a, **options):
+        return npy.write(self.folder / name, a, **options)
+
+    def value(self, folder, entry, name):
+        """What stands for a value of a manifest on the command line and in a batch."""
+        if not isinstance(entry, dict):
+            return entry
+        return entry["scalar"] if "scalar" in entry else self.npy(name, tensor(folder, entry))
+
+    def succeed(self, *args, env=None):
+        """The output of a command that must succeed and have nothing to complain about."""
+        result = tool(*args, env=env)
+        self.assertEqual((result.returncode, result.stderr), (OK, ""), result.stdout)
+        return result.stdout
+
+    def succeed_json(self, *args, env=None):
+        return json.loads(self.succeed(*args, env=env))
+
+    def fail_with(self, code, *args, env=None):
+        """The message of a command that must fail: one paragraph on stderr, and nothing on stdout."""
+        result = tool(*args, env=env)
+        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+        self.assertEqual(result.stdout, "")
+        self.assert_paragraph(result.stderr)
+        return result.stderr
+
+    def assert_paragraph(self, text):
+        self.assertTrue(text.startswith("pteryx: ") and text.endswith("\n"), repr(text))
+        for line in text.splitlines()[1:]:
+            self.assertRegex(line, r"^  \S")
+        self.assertEqual(text.count("pteryx: "), 1, text)
+        for trace in ("terminate called", "what():", "AddressSanitizer", ".cpp:", "Assertion"):
+            self.assertNotIn(trace, text)
+
+    def assert_value(self, got, folder, entry, atol=1e-4, rtol=1e-4):
+        """Compares an array with a value of a manifest; a number came back as an array without dims."""
+        scalar = entry["scalar"] if isinstance(entry, dict) and "scalar" in entry else None
+        want = npy.array(got.dtype, (), scalar) if scalar is not None else tensor(folder, entry)
+        self.assertEqual((got.dtype, got.shape), (want.dtype, want.shape))
+        for i, (g, w) in enumerate(zip(got.values, want.values, strict=True)):
+            self.assertTrue(close(g, w, atol, rtol), f"element {i}: expected {w}, got {g}")
