@@ -2,6 +2,7 @@
 #include "command.h"
 
 #include <chrono>
+#include <cstdio>
 
 #include <unistd.h>
 
@@ -36,7 +37,28 @@ void add_run_options(CLI::App& app, RunOptions& o) {
   app.add_flag("--cpu", o.cpu_only, "run on the CPU whatever has a CPU kernel");
 }
 
+QuietDawn::QuietDawn() : held_(std::tmpfile()), stderr_(dup(STDERR_FILENO)) {
+  if (held_ != nullptr && stderr_ >= 0) dup2(fileno(held_), STDERR_FILENO);
+}
+
+QuietDawn::~QuietDawn() {
+  std::fflush(stderr);
+  if (stderr_ >= 0) {
+    dup2(stderr_, STDERR_FILENO);
+    close(stderr_);
+  }
+  if (held_ == nullptr) return;
+  std::rewind(held_);
+  char line[4096];
+  while (std::fgets(line, sizeof(line), held_) != nullptr) {
+    if (std::string_view(line).find("artificially reduced from") == std::string_view::npos)
+      std::fputs(line, stderr);
+  }
+  std::fclose(held_);
+}
+
 Result<std::shared_ptr<gpu::Device>> open(const RunOptions& o) {
+  const QuietDawn quiet;
   return gpu::open_device({.adapter = o.adapter, .provider = o.provider});
 }
 

@@ -1,5 +1,7 @@
 // pteryx doctor: WebGPU libraries, adapters and what they can do. SPDX-License-Identifier:
 // BSD-3-Clause
+#include <optional>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -73,7 +75,10 @@ void print_adapter(size_t number, const gpu::AdapterReport& a) {
 }
 
 int run(bool as_json) {
-  const std::vector<gpu::ProviderReport> providers = gpu::survey();
+  std::optional<QuietDawn> quiet(std::in_place);
+  const std::vector<gpu::ProviderReport> providers = survey();
+  const auto device = open({});
+  quiet.reset();
   bool usable = false;
   json list = json::array();
   size_t number = 0;
@@ -96,7 +101,6 @@ int run(bool as_json) {
                     {"problem", p.problem},
                     {"adapters", adapters}});
   }
-  const auto device = gpu::open_device();
   if (as_json) {
     json whole = {{"providers", list}};
     if (device.ok())

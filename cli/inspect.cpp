@@ -38,9 +38,12 @@ std::string scalar_text(const Value& v) {
   return "none";
 }
 
-// "f32 [1, 64, 32]", with "≤" where a smaller size is allowed.
+// "f32 up to [1, 64, 32]" where a smaller size is allowed.
 std::string value_text(const ValueInfo& v) {
-  if (v.kind != "tensor") return fmt::format("{} {}", v.kind, scalar_text(v.fixed));
+  if (v.kind != "tensor") {  // the value, where the program fixes it
+    const std::string fixed = scalar_text(v.fixed);
+    return fixed == "none" ? v.kind : fmt::format("{} {}", v.kind, fixed);
+  }
   return fmt::format("{} {}{}", name(v.dtype), v.dynamic ? "up to " : "", to_string(v.dims));
 }
 

@@ -111,7 +111,7 @@ Result<Bytes> Constants::inline_constant(uint32_t index, uint64_t size) const {
     return invalid_program(fmt::format("{} {} needs {} bytes, its buffer has {}", kConstant, index,
                                        size, count(storage)));
   }
-  return size == 0 ? Bytes() : bytes_of_list(*storage).first(size);
+  return size == 0 ? Bytes() : *slice(bytes_of_list(*storage), 0, size);
 }
 
 Result<Bytes> Constants::constant(uint32_t index, const TensorLayout& layout) const {
@@ -168,7 +168,7 @@ Result<Bytes> external_data(const NamedData& named_data, std::string_view key,
                                        to_string(layout)));
   }
   // read_data_file has compared the layout with the blob's length.
-  const Bytes data = blob.bytes.first(size_bytes(layout));
+  const Bytes data = *slice(blob.bytes, 0, size_bytes(layout));
   if (!is_aligned(data, layout.dtype)) {
     return invalid_program(fmt::format("{} is misaligned for {}", quote(key), name(layout.dtype)));
   }

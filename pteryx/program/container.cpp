@@ -114,7 +114,7 @@ Result<std::vector<Bytes>> read_segments(const pte::Program& program, const Exte
           fmt::format("segment {} [{}, +{}) exceeds the file: expected at most {} bytes", i, offset,
                       size, e.segment_base == 0 ? 0 : e.segment_end - e.segment_base));
     }
-    segments.push_back(file.subspan(e.segment_base + offset, size));
+    segments.push_back(*slice(file, e.segment_base + offset, size));
   }
   return segments;
 }
@@ -144,7 +144,7 @@ Result<Container> open_container(Bytes file) {
   PTERYX_TRY(check_extent(e, file));
   Container c;
   c.flatbuffer_bytes = e.program_size;
-  c.root = verified_root<pte::Program>(file.first(e.program_size));
+  c.root = verified_root<pte::Program>(*slice(file, 0, e.program_size));
   if (c.root == nullptr) {
     return invalid_program("program data is corrupt (FlatBuffer verification failed)");
   }

@@ -49,7 +49,7 @@ Result<Extent> read_header(Bytes file) {
     return invalid_program(fmt::format("PTD file truncated: expected {} bytes from {}, have {}",
                                        size, base, file.size() - base));
   }
-  return Extent{.flatbuffer = file.first(*flatbuffer_end), .segments = *segments};
+  return Extent{.flatbuffer = *slice(file, 0, *flatbuffer_end), .segments = *segments};
 }
 
 Result<std::vector<Bytes>> read_segments(const ptd::FlatTensor& root, Bytes data) {
