@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <cstdio>
 #include <functional>
 #include <memory>
 #include <string>
@@ -33,22 +32,7 @@ struct RunOptions {
 };
 void add_run_options(CLI::App& app, RunOptions& o);
 Result<std::shared_ptr<gpu::Device>> open(const RunOptions& o);
-std::vector<gpu::ProviderReport> survey();  // gpu::survey() without the libraries' own output
 LoadOptions load_options(const RunOptions& o, std::shared_ptr<gpu::Device> device);
-
-// While it lives, stderr is held back; then it comes through, less what Dawn says about limits that
-// nobody asked for. Dawn says it past every callback it offers.
-class QuietDawn {
- public:
-  QuietDawn();
-  ~QuietDawn();
-  QuietDawn(const QuietDawn&) = delete;
-  QuietDawn& operator=(const QuietDawn&) = delete;
-
- private:
-  std::FILE* held_;
-  int stderr_;
-};
 
 // Each adds its subcommand and sets `run` when it was chosen.
 using Action = std::function<int()>;

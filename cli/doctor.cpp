@@ -1,7 +1,5 @@
 // pteryx doctor: WebGPU libraries, adapters and what they can do. SPDX-License-Identifier:
 // BSD-3-Clause
-#include <optional>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -75,10 +73,8 @@ void print_adapter(size_t number, const gpu::AdapterReport& a) {
 }
 
 int run(bool as_json) {
-  std::optional<QuietDawn> quiet(std::in_place);
-  const std::vector<gpu::ProviderReport> providers = survey();
+  const std::vector<gpu::ProviderReport> providers = gpu::survey();
   const auto device = open({});
-  quiet.reset();
   bool usable = false;
   json list = json::array();
   size_t number = 0;

@@ -111,8 +111,11 @@ Result<Array> parse_npy(Bytes file) {
   const auto descr = field(header, "descr");
   const auto fortran = field(header, "fortran_order");
   const auto shape = field(header, "shape");
-  if (!descr || !fortran || !shape || shape->front() != '(') {
+  if (!descr || !fortran || !shape || !shape->starts_with('(')) {
     return invalid_argument(".npy header lacks descr, fortran_order or shape");
+  }
+  if (*fortran != "True" && *fortran != "False") {
+    return invalid_argument(fmt::format("fortran_order: expected True or False, got {}", *fortran));
   }
   Array a;
   PTERYX_ASSIGN(a.dtype, parse_type(*descr));
@@ -126,7 +129,7 @@ Result<Array> parse_npy(Bytes file) {
                                         name(a.dtype), to_string(a.dims), bytes,
                                         file.size() - header_at - header_size));
   }
-  if (fortran->starts_with("True") && a.dims.rank() > 1) {
+  if (*fortran == "True" && a.dims.rank() > 1) {
     std::vector<uint8_t> order;
     for (size_t d = a.dims.rank(); d-- > 0;) order.push_back(static_cast<uint8_t>(d));
     a.strides = strides_for_order(a.dims, order);
