@@ -37,29 +37,48 @@ void add_run_options(CLI::App& app, RunOptions& o) {
   app.add_flag("--cpu", o.cpu_only, "run on the CPU whatever has a CPU kernel");
 }
 
-QuietDawn::QuietDawn() : held_(std::tmpfile()), stderr_(dup(STDERR_FILENO)) {
-  if (held_ != nullptr && stderr_ >= 0) dup2(fileno(held_), STDERR_FILENO);
-}
+namespace {
 
-QuietDawn::~QuietDawn() {
-  std::fflush(stderr);
-  if (stderr_ >= 0) {
-    dup2(stderr_, STDERR_FILENO);
-    close(stderr_);
+// Holds what WebGPU libraries and drivers write to stderr while they look for GPUs; shown only on
+// failure.
+class QuietStderr {
+ public:
+  QuietStderr() : kept_(dup(STDERR_FILENO)), file_(std::tmpfile()) {
+    if (file_ != nullptr && kept_ >= 0) dup2(fileno(file_), STDERR_FILENO);
   }
-  if (held_ == nullptr) return;
-  std::rewind(held_);
-  char line[4096];
-  while (std::fgets(line, sizeof(line), held_) != nullptr) {
-    if (std::string_view(line).find("artificially reduced from") == std::string_view::npos)
-      std::fputs(line, stderr);
+  ~QuietStderr() {
+    std::fflush(stderr);
+    if (kept_ >= 0) {
+      dup2(kept_, STDERR_FILENO);
+      close(kept_);
+    }
+    if (file_ == nullptr) return;
+    std::rewind(file_);
+    for (int c = std::fgetc(file_); show_ && c != EOF; c = std::fgetc(file_)) std::fputc(c, stderr);
+    std::fclose(file_);
   }
-  std::fclose(held_);
-}
+  QuietStderr(const QuietStderr&) = delete;
+  QuietStderr& operator=(const QuietStderr&) = delete;
+  void show() { show_ = true; }
+
+ private:
+  int kept_;
+  std::FILE* file_;
+  bool show_ = false;
+};
+
+}  // namespace
 
 Result<std::shared_ptr<gpu::Device>> open(const RunOptions& o) {
-  const QuietDawn quiet;
-  return gpu::open_device({.adapter = o.adapter, .provider = o.provider});
+  QuietStderr quiet;
+  auto device = gpu::open_device({.adapter = o.adapter, .provider = o.provider});
+  if (!device.ok()) quiet.show();
+  return device;
+}
+
+std::vector<gpu::ProviderReport> survey() {
+  const QuietStderr quiet;
+  return gpu::survey();
 }
 
 LoadOptions load_options(const RunOptions& o, std::shared_ptr<gpu::Device> device) {

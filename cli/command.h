@@ -32,6 +32,7 @@ struct RunOptions {
 };
 void add_run_options(CLI::App& app, RunOptions& o);
 Result<std::shared_ptr<gpu::Device>> open(const RunOptions& o);
+std::vector<gpu::ProviderReport> survey();  // gpu::survey() without the libraries' own output
 LoadOptions load_options(const RunOptions& o, std::shared_ptr<gpu::Device> device);
 
 // Each adds its subcommand and sets `run` when it was chosen.

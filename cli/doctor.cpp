@@ -73,7 +73,7 @@ void print_adapter(size_t number, const gpu::AdapterReport& a) {
 }
 
 int run(bool as_json) {
-  const std::vector<gpu::ProviderReport> providers = gpu::survey();
+  const std::vector<gpu::ProviderReport> providers = survey();
   const auto device = open({});
   bool usable = false;
   json list = json::array();

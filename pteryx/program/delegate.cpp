@@ -276,7 +276,7 @@ class GraphReader {
       return invalid_program(fmt::format("constant {}: {} has {} bytes, need {}", id,
                                          quote(t.constant_key), bytes.size(), size));
     }
-    return bytes.first(size);
+    return *slice(bytes, 0, size);
   }
 
   Result<std::vector<BlobCall>> chain() {
@@ -346,7 +346,7 @@ Result<Blob> parse_blob(Bytes blob, const NamedData& named_data) {
   }
   std::vector<uint64_t> copy;
   if (reinterpret_cast<uintptr_t>(flatbuffer.data()) % sizeof(uint64_t) != 0) {
-    copy.resize(div_up(flatbuffer.size(), sizeof(uint64_t)));
+    copy.resize(flatbuffer.size() / sizeof(uint64_t) + 1);
     std::memcpy(copy.data(), flatbuffer.data(), flatbuffer.size());
     flatbuffer = std::as_bytes(std::span(copy)).first(flatbuffer.size());
   }
