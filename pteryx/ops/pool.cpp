@@ -201,12 +201,18 @@ bool wants_indices(const Node& n) {
   return id != graph::kNoValue && n.graph().tensor(id) != nullptr;
 }
 
+// The shader counts positions, and cuts adaptive windows, in 32 bits.
+bool fits_shader(const Axis& a, bool adaptive) {
+  constexpr int64_t kMost = 1 << 30;
+  if (adaptive) return a.in * (a.out + 1) <= kMost;
+  return a.in + 2 * a.padding + a.stride <= kMost && a.dilation * a.kernel <= kMost;
+}
+
 bool gpu(const Node& n) {
   if (!is_float(n.in(kX).dtype)) return false;
   const auto p = read_pool(n);
-  // The shader cuts adaptive windows in 32 bits.
-  return !p.ok() || !is_adaptive(row(n).form) ||
-         (p->h.in * (p->h.out + 1) <= kLimit && p->w.in * (p->w.out + 1) <= kLimit);
+  const bool adaptive = is_adaptive(row(n).form);
+  return !p.ok() || (fits_shader(p->h, adaptive) && fits_shader(p->w, adaptive));
 }
 
 // Begin, end and size of window `o`, as the shader has them.

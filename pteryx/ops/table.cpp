@@ -20,6 +20,7 @@ constexpr void (*kFamilies[])(std::vector<OpDef>&) = {
     add_item,
     add_join,
     add_movement,
+    add_matmul,
     add_norm,
     add_pool,
     add_put,

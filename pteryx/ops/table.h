@@ -25,6 +25,7 @@ void add_index(std::vector<OpDef>& table);
 void add_item(std::vector<OpDef>& table);
 void add_join(std::vector<OpDef>& table);
 void add_movement(std::vector<OpDef>& table);
+void add_matmul(std::vector<OpDef>& table);
 void add_norm(std::vector<OpDef>& table);
 void add_pool(std::vector<OpDef>& table);
 void add_put(std::vector<OpDef>& table);

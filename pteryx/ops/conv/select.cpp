@@ -173,7 +173,7 @@ Status plan_tiles(const Node& n, Plan& p, const Shader& shader) {
   return split ? merge(n, p, c, y, t.splits) : Status();
 }
 
-// What a route needs to know of a call; plan() has seen that it can be read.
+// What the routes ask of a call that shape() has accepted.
 bool holds(const Node& n, bool (*test)(const Conv&)) {
   const auto c = read_conv(n);
   return c.ok() && test(*c);
@@ -187,9 +187,11 @@ bool is_plain(const Node& n, const gpu::Caps&) {
 bool is_flat(const Node& n, const gpu::Caps&) {
   return holds(n, [](const Conv& c) { return !c.transposed && c.spatial < 3; });
 }
+// With many output channels a group, tiles use the input better.
 bool is_depthwise(const Node& n, const gpu::Caps&) {
-  return holds(n,
-               [](const Conv& c) { return !c.transposed && c.spatial < 3 && c.in_channels == 1; });
+  return holds(n, [](const Conv& c) {
+    return !c.transposed && c.spatial < 3 && c.in_channels == 1 && c.out_channels <= 8;
+  });
 }
 bool is_pointwise(const Node& n, const gpu::Caps&) {
   return holds(n, [](const Conv& c) {
@@ -207,6 +209,7 @@ bool wastes_tiles(const Node& n, const gpu::Caps&) {
   });
 }
 
+// "direct" stands twice: where it is the better choice, and last as what always works.
 constexpr Route kRoutes[] = {
     {"transposed", is_transposed,
      [](const Node& n, Plan& p) {

@@ -45,6 +45,7 @@ fn fill_a(tile: Tile, k: u32, end: u32, local: u32) {
   }
 }
 
+// `count` terms; not a constant, so that no compiler unrolls the loop into a text sixteen times as long.
 fn multiply(local: u32, count: u32) {
   for (var k = 0u; k < count; k++) {
     for (var r = 0u; r < row_quads; r++) {

@@ -1,0 +1,217 @@
+// The operators that are matrix products: arguments, shapes, CPU kernel. SPDX-License-Identifier:
+// BSD-3-Clause
+#include "pteryx/ops/matmul/matmul.h"
+
+#include "pteryx/ops/strided.h"
+#include "pteryx/ops/table.h"
+
+namespace pteryx::ops {
+namespace {
+
+// Where an operator keeps its arguments; -1: it has none.
+struct Form {
+  std::span<const Arg> args;
+  int8_t a, b, add, beta, alpha;
+  uint8_t rank;  // of the operands; 0: any, with b as [N, K]
+};
+
+constexpr Arg kBias{.name = "bias", .max_rank = 1, .optional = true};
+constexpr Arg kLinearArgs[] = {in("x", kAnyType, 1), in("weight", kAnyType, 2, 2), kBias, out("y")};
+constexpr Arg kMmArgs[] = {in("a", kAnyType, 2, 2), in("b", kAnyType, 2, 2), out("y")};
+constexpr Arg kBmmArgs[] = {in("a", kAnyType, 3, 3), in("b", kAnyType, 3, 3), out("y")};
+constexpr Arg kAddmmArgs[] = {in("self"),
+                              in("mat1", kAnyType, 2, 2),
+                              in("mat2", kAnyType, 2, 2),
+                              number("beta"),
+                              number("alpha"),
+                              out("y")};
+constexpr Arg kBaddbmmArgs[] = {in("self"),
+                                in("batch1", kAnyType, 3, 3),
+                                in("batch2", kAnyType, 3, 3),
+                                number("beta"),
+                                number("alpha"),
+                                out("y")};
+
+struct Row {
+  std::string_view name;
+  std::string_view spelling;
+  Form form;
+};
+constexpr Row kRows[] = {
+    {"aten.linear.default", "aten::linear.out", {kLinearArgs, 0, 1, 2, -1, -1, 0}},
+    {"aten.mm.default", "aten::mm.out", {kMmArgs, 0, 1, -1, -1, -1, 2}},
+    {"aten.bmm.default", "aten::bmm.out", {kBmmArgs, 0, 1, -1, -1, -1, 3}},
+    {"aten.addmm.default", "aten::addmm.out", {kAddmmArgs, 1, 2, 0, 3, 4, 2}},
+    {"aten.baddbmm.default", "aten::baddbmm.out", {kBaddbmmArgs, 1, 2, 0, 3, 4, 3}},
+};
+
+const Form& form(const Node& n) { return static_cast<const Row*>(n.def().row)->form; }
+size_t at(int8_t arg) { return static_cast<size_t>(arg); }
+
+// Sizes and the shape of y, from the operands alone.
+struct Sizes {
+  int64_t batches = 1;
+  int64_t m = 1;
+  int64_t n = 0;
+  int64_t k = 0;
+  Dims y;
+};
+Result<Sizes> sizes(const Node& n) {
+  const Form& f = form(n);
+  const Tensor a = n.in(at(f.a));
+  const Tensor b = n.in(at(f.b));
+  Sizes s;
+  s.y = a.dims;
+  s.k = a.dim(-1);
+  if (f.rank == 0) {
+    s.m = a.rows();
+    s.n = b.dims[0];
+  } else {
+    s.m = a.dim(-2);
+    s.n = b.dim(-1);
+  }
+  s.y[a.rank() - 1] = s.n;
+  Dims wanted = f.rank == 0 ? Dims{s.n, s.k} : Dims{s.k, s.n};
+  if (f.rank == 3) {
+    s.batches = a.dims[0];
+    wanted.insert(0, s.batches);
+  }
+  PTERYX_TRY(n.expect(at(f.b), "shape", wanted, b.dims));
+  return s;
+}
+
+bool has_add(const Node& n) {
+  const Form& f = form(n);
+  return f.add >= 0 && n.has(at(f.add)) && (f.beta < 0 || n.number(at(f.beta)) != 0.0);
+}
+
+Status shape(const Node& n, Shapes& out) {
+  PTERYX_ASSIGN(const Sizes s, sizes(n));
+  const Form& f = form(n);
+  if (f.add >= 0 && n.has(at(f.add))) {
+    const Dims& add = n.in(at(f.add)).dims;
+    const auto both = broadcast(add, s.y);
+    if (!both || *both != s.y) {
+      return n.mismatch(at(f.add), "shape",
+                        fmt::format("one that broadcasts to {}", to_string(s.y)), to_string(add));
+    }
+  }
+  return out.set(s.y);
+}
+
+// PyTorch multiplies tensors of one type; a GPU accumulates in f32, so integers are for the CPU.
+bool gpu(const Node& n) { return is_float(n.out().dtype) && is_float(n.in(at(form(n).a)).dtype); }
+
+Matrix transposed(const Matrix& x) { return {x.tensor, x.batch, x.column, x.row}; }
+MatMul transposed(const MatMul& d) {
+  MatMul t = d;
+  std::swap(t.m, t.n);
+  t.a = transposed(d.b);
+  t.b = transposed(d.a);
+  if (d.add) t.add = transposed(*d.add);
+  return t;
+}
+
+// Plain: rows of a against columns of b, in double or in integers that wrap.
+template <typename T, typename Get, typename Put>
+void multiply(const MatMul& d, const Host& h, Get&& get, Put&& put) {
+  const HostTensor a = h.host(d.a.tensor.id);
+  const HostTensor b = h.host(d.b.tensor.id);
+  const auto k_size = static_cast<size_t>(d.k);
+  std::vector<T> columns(k_size * static_cast<size_t>(d.n));
+  std::vector<T> line(k_size);
+  for (int64_t batch = 0; batch < d.batches; ++batch) {
+    for (size_t i = 0; i < columns.size(); ++i) {
+      const auto n = static_cast<int64_t>(i / k_size);
+      const auto k = static_cast<int64_t>(i % k_size);
+      columns[i] = get(b, batch * d.b.batch + k * d.b.row + n * d.b.column);
+    }
+    for (int64_t m = 0; m < d.m; ++m) {
+      for (size_t k = 0; k < k_size; ++k) {
+        line[k] = get(a, batch * d.a.batch + m * d.a.row + static_cast<int64_t>(k) * d.a.column);
+      }
+      for (int64_t n = 0; n < d.n; ++n) {
+        T total = 0;
+        const T* column = columns.data() + k_size * static_cast<size_t>(n);
+        for (size_t k = 0; k < k_size; ++k) total += line[k] * column[k];
+        put(batch, m, n, total);
+      }
+    }
+  }
+}
+
+Status cpu(const Node& n, const Host& h) {
+  PTERYX_ASSIGN(const MatMul d, describe_matmul(n));
+  const HostTensor y = h.host(d.y.id);
+  const HostTensor add = d.add ? h.host(d.add->tensor.id) : y;
+  const auto add_at = [&](int64_t batch, int64_t m, int64_t col) {
+    return batch * d.add->batch + m * d.add->row + col * d.add->column;
+  };
+  const auto y_at = [&](int64_t batch, int64_t m, int64_t col) {
+    return (batch * d.m + m) * d.n + col;
+  };
+  if (is_float(y.dtype)) {
+    multiply<double>(
+        d, h, [](const HostTensor& t, int64_t i) { return t.number(i); },
+        [&](int64_t batch, int64_t m, int64_t col, double v) {
+          v *= d.alpha;
+          if (d.add) v += d.beta * add.number(add_at(batch, m, col));
+          y.put(y_at(batch, m, col), v);
+        });
+    return {};
+  }
+  const auto alpha = static_cast<uint64_t>(static_cast<int64_t>(d.alpha));
+  const auto beta = static_cast<uint64_t>(static_cast<int64_t>(d.beta));
+  multiply<uint64_t>(
+      d, h, [](const HostTensor& t, int64_t i) { return static_cast<uint64_t>(t.integer(i)); },
+      [&](int64_t batch, int64_t m, int64_t col, uint64_t v) {
+        v *= alpha;
+        if (d.add) v += beta * static_cast<uint64_t>(add.integer(add_at(batch, m, col)));
+        y.put_integer(y_at(batch, m, col), static_cast<int64_t>(v));
+      });
+  return {};
+}
+
+}  // namespace
+
+Result<MatMul> describe_matmul(const Node& n) {
+  PTERYX_ASSIGN(const Sizes s, sizes(n));
+  const Form& f = form(n);
+  MatMul d{.batches = s.batches,
+           .m = s.m,
+           .n = s.n,
+           .k = s.k,
+           .a = {},
+           .b = {},
+           .add = {},
+           .y = n.out()};
+  d.a = {n.in(at(f.a)), s.m * s.k, s.k, 1};
+  d.b = f.rank == 0 ? Matrix{n.in(at(f.b)), 0, 1, s.k} : Matrix{n.in(at(f.b)), s.k * s.n, s.n, 1};
+  if (f.alpha >= 0) d.alpha = n.number(at(f.alpha));
+  if (f.beta >= 0) d.beta = n.number(at(f.beta));
+  if (has_add(n)) {
+    const Tensor add = n.in(at(f.add));
+    const Dims strides = broadcast_strides(add.dims, {s.batches, s.m, s.n});
+    d.add = Matrix{add, strides[0], strides[1], strides[2]};
+  }
+  // A single column is a single row of the transposed product, with y as it is.
+  if (d.n == 1 && d.m > 1) d = transposed(d);
+  return d;
+}
+
+void add_matmul(std::vector<OpDef>& table) {
+  for (const Row& r : kRows) {
+    table.push_back({.name = r.name,
+                     .spellings = std::span(&r.spelling, 1),
+                     .args = r.form.args,
+                     .shape = shape,
+                     .plan = plan_by_route,
+                     .gpu = gpu,
+                     .cpu = cpu,
+                     .family = "matmul",
+                     .routes = matmul_routes(),
+                     .row = &r});
+  }
+}
+
+}  // namespace pteryx::ops
