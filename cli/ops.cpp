@@ -1,4 +1,6 @@
 // pteryx ops: the operators Pteryx runs, as a table. SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -44,7 +46,10 @@ std::vector<std::string> arguments(const ops::OpDef& def) {
 
 std::vector<std::string> routes(const ops::OpDef& def) {
   std::vector<std::string> list;
-  for (const ops::Route& r : def.routes) list.push_back(fmt::format("{}:{}", def.family, r.name));
+  for (const ops::Route& r : def.routes) {  // one may stand there twice, first where it suits best
+    std::string route = fmt::format("{}:{}", def.family, r.name);
+    if (std::find(list.begin(), list.end(), route) == list.end()) list.push_back(std::move(route));
+  }
   return list;
 }
 

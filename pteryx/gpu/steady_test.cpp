@@ -2,103 +2,25 @@
 // does is its business.
 // SPDX-License-Identifier: BSD-3-Clause
 #include <array>
-#include <cstdlib>
-#include <new>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include <dlfcn.h>
-
-#include <execinfo.h>
 #include <gtest/gtest.h>
 
+#include "pteryx/base/testing/allocations.h"
 #include "pteryx/gpu/device.h"
 #include "pteryx/gpu/testing/compute.h"
-
-namespace {
-
-thread_local bool counting = false;
-thread_local int allocations = 0;
-
-// Whether the nearest caller outside the C++ library is this executable. The WebGPU library and its
-// drivers end up in this file's operator new, too.
-bool called_by_pteryx() {
-  std::array<void*, 12> frames;
-  const int depth = backtrace(frames.data(), static_cast<int>(frames.size()));
-  Dl_info self = {};
-  dladdr(reinterpret_cast<void*>(&called_by_pteryx), &self);
-  for (int i = 3; i < depth; ++i) {  // below this function, allocate and operator new
-    Dl_info caller = {};
-    if (dladdr(frames[static_cast<size_t>(i)], &caller) == 0) return false;
-    if (std::string_view(caller.dli_fname).find("libstdc++") != std::string_view::npos) continue;
-    return caller.dli_fbase == self.dli_fbase;
-  }
-  return false;
-}
-
-[[gnu::noinline]] void* allocate(size_t size, size_t alignment) {
-  if (counting) {
-    counting = false;
-    allocations += called_by_pteryx() ? 1 : 0;
-    counting = true;
-  }
-  void* const p =
-      alignment <= alignof(std::max_align_t)
-          ? std::malloc(size == 0 ? 1 : size)
-          : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-  if (p == nullptr) std::abort();
-  return p;
-}
-
-}  // namespace
-
-[[gnu::noinline]] void* operator new(size_t size) { return allocate(size, 1); }
-[[gnu::noinline]] void* operator new[](size_t size) { return allocate(size, 1); }
-[[gnu::noinline]] void* operator new(size_t size, std::align_val_t a) {
-  return allocate(size, static_cast<size_t>(a));
-}
-[[gnu::noinline]] void* operator new[](size_t size, std::align_val_t a) {
-  return allocate(size, static_cast<size_t>(a));
-}
-[[gnu::noinline]] void* operator new(size_t size, const std::nothrow_t&) noexcept {
-  return allocate(size, 1);
-}
-[[gnu::noinline]] void* operator new[](size_t size, const std::nothrow_t&) noexcept {
-  return allocate(size, 1);
-}
-[[gnu::noinline]] void* operator new(size_t size, std::align_val_t a,
-                                     const std::nothrow_t&) noexcept {
-  return allocate(size, static_cast<size_t>(a));
-}
-[[gnu::noinline]] void* operator new[](size_t size, std::align_val_t a,
-                                       const std::nothrow_t&) noexcept {
-  return allocate(size, static_cast<size_t>(a));
-}
-void operator delete(void* p, const std::nothrow_t&) noexcept { std::free(p); }
-void operator delete[](void* p, const std::nothrow_t&) noexcept { std::free(p); }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete[](void* p) noexcept { std::free(p); }
-void operator delete(void* p, size_t) noexcept { std::free(p); }
-void operator delete[](void* p, size_t) noexcept { std::free(p); }
-void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void* p, size_t, std::align_val_t) noexcept { std::free(p); }
-void operator delete[](void* p, size_t, std::align_val_t) noexcept { std::free(p); }
 
 namespace pteryx::gpu {
 namespace {
 
 TEST(Steady, TheCountSeesAllocations) {
-  backtrace(std::array<void*, 1>().data(), 1);  // loads the unwinder
-  allocations = 0;
-  counting = true;
+  pteryx::testing::AllocationCount count;
   const std::vector<int> v(100);
   const std::string s(v.size(), 'x');
   std::string grown = s;
   grown += s;
-  counting = false;
-  EXPECT_EQ(allocations, 4);
+  EXPECT_EQ(count.stop(), 4);
 }
 
 TEST(Steady, ARunAllocatesNothing) {
@@ -144,10 +66,9 @@ TEST(Steady, ARunAllocatesNothing) {
     wrong += device->take_error().ok() ? 0 : 1;
   };
   for (uint32_t i = 0; i < 10; ++i) run(i);
-  allocations = 0;
-  counting = true;
+  pteryx::testing::AllocationCount count;
   for (uint32_t i = 0; i < 100; ++i) run(i);
-  counting = false;
+  const int allocations = count.stop();
   EXPECT_EQ(allocations, 0);
   EXPECT_EQ(wrong, 0);
 }

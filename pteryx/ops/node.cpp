@@ -88,6 +88,10 @@ size_t Node::out_count() const {
   return list == nullptr ? 1 : list->items.size();
 }
 
+bool Node::has_out(size_t i) const {
+  return i < out_count() && out_id(i) != graph::kNoValue && graph_.tensor(out_id(i)) != nullptr;
+}
+
 double Node::number(size_t arg) const {
   const auto s = read_scalar(graph_, live_, node_.args[arg]);
   return s ? s->d : 0.0;

@@ -171,6 +171,7 @@ class Node {
   std::optional<Tensor> list_item(size_t arg, size_t i) const;
   Tensor out(size_t i = 0) const;  // i-th result tensor
   size_t out_count() const;
+  bool has_out(size_t i) const;  // a list of results may leave members out
 
   double number(size_t arg) const;                  // int, float, bool or live scalar
   double number_or(size_t arg, double none) const;  // none when None

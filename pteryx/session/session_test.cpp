@@ -1,30 +1,13 @@
 // Whole sessions over the committed programs. SPDX-License-Identifier: BSD-3-Clause
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 #include <thread>
 
 #include <gtest/gtest.h>
 
+#include "pteryx/base/testing/allocations.h"
 #include "pteryx/gpu/device.h"
 #include "pteryx/pteryx.h"
-
-namespace {
-
-std::atomic<uint64_t> g_allocations{0};
-
-}  // namespace
-
-// Counts what this binary allocates; the WebGPU library and the driver have allocators of their
-// own.
-void* operator new(size_t size) {
-  ++g_allocations;
-  if (void* p = std::malloc(size == 0 ? 1 : size)) return p;
-  std::abort();
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, size_t) noexcept { std::free(p); }
 
 namespace pteryx {
 namespace {
@@ -66,12 +49,12 @@ TEST(Session, SecondRunOfAStaticGraphCostsOneSubmitAndNothingElse) {
   ASSERT_TRUE(session->run("forward", inputs).ok());
   ASSERT_TRUE(session->run("forward", inputs).ok());
   const gpu::Counters before = device()->counters();
-  const uint64_t allocations = g_allocations;
+  testing::AllocationCount count;
   const bool ok = session->run("forward", inputs).ok();
-  const uint64_t allocated = g_allocations - allocations;
+  const int allocated = count.stop();
   const gpu::Counters after = device()->counters();
   ASSERT_TRUE(ok);
-  EXPECT_EQ(allocated, 0U);
+  EXPECT_EQ(allocated, 0);
   EXPECT_EQ(after.submits - before.submits, 1U);
   EXPECT_EQ(after.passes - before.passes, 1U);
   EXPECT_EQ(after.writes - before.writes, 1U);

@@ -1,4 +1,5 @@
-// What every mutated or fuzzed file goes through: the whole way from bytes to records.
+// What every mutated or fuzzed file goes through: the whole way from bytes to a plan of every
+// method, which is all that a load does before it takes GPU memory.
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
@@ -7,9 +8,9 @@
 
 namespace pteryx::fuzz {
 
-// Loads a program with all of its delegates, or a data file if that is what the bytes are. The
-// bytes start at an address aligned to 16. An error is an answer; only a crash, a hang or a hunger
-// for memory is a failure.
+// Reads and plans a program with all of its delegates, or reads a data file if that is what the
+// bytes are. The bytes start at an address aligned to 16. An error is an answer; only a crash, a
+// hang or a hunger for memory is a failure.
 Status check(Bytes file);
 
 // Whether an error is one that a file may cause, with something to read in it.

@@ -1,0 +1,164 @@
+"""pteryx inspect: what a program holds, told without a GPU."""
+# SPDX-License-Identifier: BSD-3-Clause
+import unittest
+
+from cli import BAD_FILE, FAILED, FIXTURES, LLM, NO_LIBRARY, OPS, STATE, VALUES, TestCase, case, manifest
+
+
+class Inspect(TestCase):
+    def text(self, *args):
+        return self.succeed("inspect", *args, env=NO_LIBRARY)
+
+    def json(self, *args):
+        return self.succeed_json("inspect", *args, "--json", env=NO_LIBRARY)
+
+
+class Text(Inspect):
+    def test_delegated(self):
+        text = self.text(OPS / "add.pte")
+        self.assertTrue(text.startswith(f"{OPS / 'add.pte'}: 1.6 KiB, 1 method, 0 named blobs\n"), text)
+        for line in ("method forward", "  input 0   f32 [7, 33]", "  input 1   f32 [7, 33]", "  output 0  f32 [7, 33]",
+                     "  1 delegate, 1 nodes"):
+            self.assertIn(line + "\n", text)
+        self.assertRegex(text, r"\n  aten\.add\.Tensor +1  GPU\n")
+        self.assertRegex(text, r"peak GPU memory 3\.6 KiB \(weights 0 B, .*\); host 2\.7 KiB\n$")
+
+    def test_mixed(self):
+        text = self.text(OPS / "mixed_cumsum.pte")
+        self.assertIn("  2 delegates, ", text)
+        self.assertRegex(text, r"\n  aten\.cumsum\.default +1  GPU\n")
+
+    def test_dynamic(self):
+        text = self.text(OPS / "dyn_add.pte")
+        self.assertIn("  input 0   f32 up to [64, 24]\n  input 1   f32 [24]\n  output 0  f32 up to [64, 24]\n", text)
+
+    def test_metadata(self):
+        text = self.text(VALUES / "methods.pte")
+        self.assertIn("7 methods", text)
+        self.assertIn("\nmethod encode\n", text)
+        self.assertIn("\nmethod decode\n", text)
+        self.assertNotIn("method get_", text)
+        for name, value in (("get_vocab_size", "32000"), ("get_name", '"abc"'), ("use_kv_cache", "true"), ("get_scale", "0.25"),
+                            ("get_eos_ids", "1, 2, 3")):
+            self.assertRegex(text.split("\nmetadata\n")[1], rf"  {name} +{value}\n")
+
+    def test_scalars(self):
+        self.assertIn("  input 1   int 3\n", self.text(VALUES / "int_input.pte"))
+        self.assertIn("  output 1  int\n", self.text(VALUES / "size_output.pte"))
+
+    def test_weights_and_state(self):
+        self.assertIn("largest: value 0 i64 [1], 8 B, state\n", self.text(STATE / "counter.pte"))
+        self.assertRegex(self.text(LLM / "qwen3_like_q4.pte"), r"\n    u8 +\d+ tensors  [\d.]+ KiB\n")
+
+
+class Json(Inspect):
+    def test_delegated(self):
+        report = self.json(OPS / "add.pte")
+        self.assertEqual(report["file_bytes"], (OPS / "add.pte").stat().st_size)
+        self.assertEqual(report["named_data"], 0)
+        [method] = report["methods"]
+        self.assertEqual((method["name"], method["delegates"], method["nodes"], method["metadata"]), ("forward", 1, 1, False))
+        dims = [{"min": 7, "max": 7}, {"min": 33, "max": 33}]
+        value = {"kind": "tensor", "dtype": "f32", "dims": dims, "dynamic": False}
+        self.assertEqual((method["inputs"], method["outputs"]), ([value, value], [value]))
+        self.assertEqual(method["operators"],
+                         [{"name": "aten.add.Tensor", "count": 1, "gpu": 1, "cpu": 0, "free": 0, "unsupported": 0}])
+        memory = method["memory"]
+        self.assertEqual(memory["gpu_total"], sum(memory[k] for k in ("constants", "state", "activations", "scratch", "transfer")))
+        self.assertGreaterEqual(memory["activations"], 3 * 7 * 33 * 4)
+        self.assertNotIn("problem", method)
+
+    def test_dynamic(self):
+        [method] = self.json(OPS / "dyn_add.pte")["methods"]
+        self.assertEqual(method["inputs"][0]["dims"][0], {"min": 1, "max": 64})
+        self.assertTrue(method["inputs"][0]["dynamic"])
+        self.assertFalse(method["inputs"][1]["dynamic"])
+
+    def test_metadata(self):
+        methods = {m["name"]: m for m in self.json(VALUES / "methods.pte")["methods"]}
+        values = {name: m["values"] for name, m in methods.items() if m["metadata"]}
+        self.assertEqual(values, {"get_vocab_size": [32000], "get_name": ["abc"], "use_kv_cache": [True], "get_scale": [0.25],
+                                  "get_eos_ids": [1, 2, 3]})
+        self.assertEqual(methods["decode"]["inputs"][1]["dtype"], "i64")
+
+    def test_state(self):
+        [method] = self.json(STATE / "ema.pte")["methods"]
+        state = [w for w in method["weights"] if w["state"]]
+        self.assertEqual([(w["dtype"], w["dims"], w["bytes"]) for w in state], [("f32", [4], 16)])
+        self.assertEqual(method["memory"]["state"], 16)
+
+    def test_every_program_can_run(self):
+        for folder in (OPS, STATE, VALUES, LLM):
+            for c in manifest(folder)["cases"]:
+                data = [part for name in c.get("ptd", []) for part in ("--data", folder / name)]
+                for method in self.json(folder / c["pte"], *data)["methods"]:
+                    with self.subTest(f"{c['pte']} {method['name']}"):
+                        self.assertEqual(method.get("problem", ""), "")
+                        for use in method["operators"]:
+                            self.assertEqual(use["count"], use["gpu"] + use["cpu"] + use["free"], use)
+
+    def test_operators_on_the_cpu_are_the_expected_ones(self):
+        for c in manifest(OPS)["cases"]:
+            [method] = [m for m in self.json(OPS / c["pte"], *self.data(c))["methods"] if m["name"] == c["method"]]
+            cpu = {use["name"] for use in method["operators"] if use["cpu"]}
+            with self.subTest(c["name"]):  # pteryx.copy: i64 indices become i32 on the way in
+                self.assertLessEqual(cpu, {*c.get("cpu_operators", []), "pteryx.copy"})
+
+    @staticmethod
+    def data(c):
+        return [part for name in c.get("ptd", []) for part in ("--data", OPS / name)]
+
+
+class Graph(Inspect):
+    def test_every_node_and_tensor(self):
+        dot = self.folder / "graph.dot"
+        self.text(OPS / "mixed_cumsum.pte", "--graph", dot)
+        [method] = self.json(OPS / "mixed_cumsum.pte")["methods"]
+        text = dot.read_text()
+        self.assertTrue(text.startswith('digraph "forward" {\n') and text.endswith("}\n"), text)
+        self.assertEqual(text.count("fillcolor=lightgrey"), method["nodes"])
+        self.assertIn('[label="aten.cumsum.default"', text)
+        self.assertEqual(text.count("{"), text.count("}"))
+        for end in {name for line in text.splitlines() if "->" in line for name in line.strip(" ;").split(" -> ")}:
+            self.assertIn(f"  {end} [", text)
+
+    def test_that_cannot_be_written(self):
+        message = self.fail_with(FAILED, "inspect", OPS / "add.pte", "--graph", "/nonexistent/graph.dot", env=NO_LIBRARY)
+        self.assertIn("cannot write /nonexistent/graph.dot", message)
+
+
+class Wrong(Inspect):
+    def test_truncated_anywhere(self):
+        whole = (OPS / "linear.pte").read_bytes()
+        short = self.folder / "short.pte"
+        for size in (0, 7, 31, 64, 500, len(whole) // 2, len(whole) - 1):
+            with self.subTest(size=size):
+                short.write_bytes(whole[:size])
+                message = self.fail_with(BAD_FILE, "inspect", short, env=NO_LIBRARY)
+                self.assertIn(str(short), message)
+        self.assertRegex(message, r"file is truncated: header promises \d+ bytes from byte \d+, file has \d+")
+
+    def test_missing(self):
+        self.assertIn("No such file", self.fail_with(BAD_FILE, "inspect", self.folder / "none.pte", env=NO_LIBRARY))
+
+    def test_folder(self):
+        self.assertIn(str(FIXTURES), self.fail_with(BAD_FILE, "inspect", FIXTURES, env=NO_LIBRARY))
+
+    def test_missing_data_file(self):
+        message = self.fail_with(BAD_FILE, "inspect", OPS / "external_weights.pte", env=NO_LIBRARY)
+        self.assertIn("(missing .ptd file?)", message)
+        data = [part for name in case(OPS, "external_weights")["ptd"] for part in ("--data", OPS / name)]
+        self.assertIn(", 4 named blobs\n", self.text(OPS / "external_weights.pte", *data))
+
+    def test_unknown_operator_is_part_of_the_report(self):
+        data = (STATE / "counter.pte").read_bytes()
+        (self.folder / "new.pte").write_bytes(data.replace(b"aten::copy_", b"aten::cope_"))
+        [method] = self.json(self.folder / "new.pte")["methods"]
+        [use] = [u for u in method["operators"] if u["unsupported"]]
+        self.assertEqual((use["name"], use["count"]), ("aten::cope_", 1))
+        self.assertIn("unknown operator aten::cope_", method["problem"])
+        self.assertIn("  cannot run: method 'forward' has 1 call", self.text(self.folder / "new.pte"))
+
+
+if __name__ == "__main__":
+    unittest.main()
