@@ -26,10 +26,39 @@ void must(const Status& s) {
   std::exit(1);
 }
 
-// Constants stay alive as long as the process: graphs point at them.
-std::vector<std::unique_ptr<std::vector<std::byte>>>& kept() {
-  static std::vector<std::unique_ptr<std::vector<std::byte>>> data;
-  return data;
+// Random bytes that all constants point into, each at an address of its own: the device then holds
+// a copy for each.
+class RandomPool {
+ public:
+  Bytes take(DType dtype, uint64_t bytes) {
+    std::vector<std::byte>& pool = dtype == DType::kF16 ? halves_ : floats_;
+    if (pool.empty()) fill(pool, dtype);
+    next_ += 64;
+    if (next_ + bytes > pool.size()) next_ = 64;
+    return Bytes(pool).subspan(next_, bytes);
+  }
+
+ private:
+  static void fill(std::vector<std::byte>& pool, DType dtype) {
+    pool.resize(size_t{320} << 20);
+    const size_t element = size_bytes(dtype);
+    uint32_t state = 1;
+    for (size_t i = 0; i < pool.size() / element; ++i) {
+      state = state * 1664525U + 1013904223U;
+      const float v = (static_cast<float>(state >> 8) / static_cast<float>(1 << 24) - 0.5F) * 0.05F;
+      const uint16_t h = dtype == DType::kF16 ? float_to_half(v) : uint16_t{0};
+      std::memcpy(&pool[i * element], dtype == DType::kF16 ? static_cast<const void*>(&h) : &v,
+                  element);
+    }
+  }
+  std::vector<std::byte> floats_;
+  std::vector<std::byte> halves_;
+  uint64_t next_ = 0;
+};
+
+RandomPool& pool() {
+  static RandomPool p;
+  return p;
 }
 
 constexpr std::string_view kStream = R"(
@@ -137,21 +166,9 @@ graph::ValueId GraphMaker::tensor(DType dtype, const Dims& dims) {
   return value(graph::Tensor{.dtype = dtype, .max = dims, .data = {}, .dim_order = {}});
 }
 
-graph::ValueId GraphMaker::constant(DType dtype, const Dims& dims, uint32_t seed) {
-  kept().push_back(std::make_unique<std::vector<std::byte>>(static_cast<size_t>(numel(dims)) *
-                                                            size_bytes(dtype)));
-  std::vector<std::byte>& data = *kept().back();
-  uint32_t state = seed * 2654435761U + 1;
-  for (size_t i = 0; i < static_cast<size_t>(numel(dims)); ++i) {
-    state = state * 1664525U + 1013904223U;
-    const float v = (static_cast<float>(state >> 8) / static_cast<float>(1 << 24) - 0.5F) * 0.05F;
-    if (dtype == DType::kF32) std::memcpy(&data[i * 4], &v, 4);
-    if (dtype == DType::kF16) {
-      const uint16_t h = float_to_half(v);
-      std::memcpy(&data[i * 2], &h, 2);
-    }
-  }
-  return value(graph::Tensor{.dtype = dtype, .max = dims, .data = Bytes(data), .dim_order = {}});
+graph::ValueId GraphMaker::constant(DType dtype, const Dims& dims) {
+  const Bytes data = pool().take(dtype, static_cast<uint64_t>(numel(dims)) * size_bytes(dtype));
+  return value(graph::Tensor{.dtype = dtype, .max = dims, .data = data, .dim_order = {}});
 }
 
 void GraphMaker::node(std::string_view op, std::vector<graph::ValueId> args) {

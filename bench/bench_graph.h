@@ -28,7 +28,7 @@ const Ceilings& ceilings();
 class GraphMaker {
  public:
   graph::ValueId tensor(DType dtype, const Dims& dims);
-  graph::ValueId constant(DType dtype, const Dims& dims, uint32_t seed);  // random, small values
+  graph::ValueId constant(DType dtype, const Dims& dims);  // random, small values
   graph::ValueId value(graph::Value v);
   void node(std::string_view op, std::vector<graph::ValueId> args);
   // The only output: the first element of `from`, so that nothing large is read back.

@@ -60,7 +60,7 @@ void load(benchmark::State& state) {
 // launch.
 void run(benchmark::State& state) {
   GraphMaker g;
-  graph::ValueId x = g.constant(DType::kF32, {64}, 1);
+  graph::ValueId x = g.constant(DType::kF32, {64});
   const auto alpha = g.value(int64_t{1});
   for (int64_t i = 0; i < state.range(0); ++i) {
     const auto y = g.tensor(DType::kF32, {64});

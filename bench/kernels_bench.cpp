@@ -45,11 +45,11 @@ void linear(benchmark::State& state, DType dtype, const std::string& routes) {
   const double weight = static_cast<double>(n * k) * element;
   const int nodes = scaled(static_cast<int>(std::clamp(1.5e9 / weight, 8.0, 64.0)));
   GraphMaker g;
-  const ValueId x = g.constant(dtype, {m, k}, 1);
+  const ValueId x = g.constant(dtype, {m, k});
   const ValueId none = g.value(graph::Null{});
   ValueId y = x;
   for (int i = 0; i < nodes; ++i) {
-    const ValueId w = g.constant(dtype, {n, k}, static_cast<uint32_t>(i + 2));
+    const ValueId w = g.constant(dtype, {n, k});
     y = g.tensor(dtype, {m, n});
     g.node("aten.linear.default", {x, w, none, y});
   }
@@ -62,7 +62,7 @@ void softmax(benchmark::State& state) {
   const Dims dims = {state.range(0), state.range(1)};
   const int nodes = scaled(32);
   GraphMaker g;
-  ValueId x = g.constant(DType::kF32, dims, 1);
+  ValueId x = g.constant(DType::kF32, dims);
   const ValueId dim = g.value(int64_t{-1});
   const ValueId half = g.value(false);
   for (int i = 0; i < nodes; ++i) {
@@ -79,7 +79,7 @@ void relu(benchmark::State& state) {
   const Dims dims = {state.range(0)};
   const int nodes = scaled(32);
   GraphMaker g;
-  ValueId x = g.constant(DType::kF32, dims, 1);
+  ValueId x = g.constant(DType::kF32, dims);
   for (int i = 0; i < nodes; ++i) {
     const ValueId y = g.tensor(DType::kF32, dims);
     g.node("aten.relu.default", {x, y});
@@ -97,7 +97,7 @@ void conv(benchmark::State& state) {
   const int64_t kernel = state.range(2);
   const int nodes = scaled(32);
   GraphMaker g;
-  ValueId x = g.constant(DType::kF32, {1, c, size, size}, 1);
+  ValueId x = g.constant(DType::kF32, {1, c, size, size});
   const ValueId none = g.value(graph::Null{});
   const ValueId ones = g.value(graph::IntList{{1, 1}});
   const ValueId padding = g.value(graph::IntList{{kernel / 2, kernel / 2}});
@@ -105,7 +105,7 @@ void conv(benchmark::State& state) {
   const ValueId no = g.value(false);
   const ValueId groups = g.value(int64_t{1});
   for (int i = 0; i < nodes; ++i) {
-    const ValueId w = g.constant(DType::kF32, {c, c, kernel, kernel}, static_cast<uint32_t>(i + 2));
+    const ValueId w = g.constant(DType::kF32, {c, c, kernel, kernel});
     const ValueId y = g.tensor(DType::kF32, {1, c, size, size});
     g.node("aten.convolution.default", {x, w, none, ones, padding, ones, no, zeros, groups, y});
     x = y;

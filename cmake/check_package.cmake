@@ -1,16 +1,35 @@
-# Installs Pteryx into a fresh folder and builds the examples against it, as a project that uses Pteryx would.
-# cmake -D BUILD=folder -D EXAMPLES=folder -D WORK=folder -P check_package.cmake
+# Installs Pteryx into a fresh folder, builds the examples against it as a project that uses Pteryx would, and runs what came of it.
+# cmake -D BUILD=folder -D EXAMPLES=folder -D PROGRAM=file -D WORK=folder -P check_package.cmake
 file(REMOVE_RECURSE "${WORK}")
+set(prefix "${WORK}/prefix")
 
-function(run)
-  execute_process(COMMAND ${ARGV} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+# Leaves what the command printed in output.
+macro(run)
+  execute_process(COMMAND ${ARGV} WORKING_DIRECTORY / RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(status)
     list(JOIN ARGV " " command)
     message(FATAL_ERROR "${command}\n${output}")
   endif()
+endmacro()
+
+function(expect text)
+  string(FIND "${output}" "${text}" at)
+  if(at EQUAL -1)
+    message(FATAL_ERROR "expected \"${text}\" in\n${output}")
+  endif()
 endfunction()
 
-run("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${WORK}/prefix")
-run("${CMAKE_COMMAND}" -G Ninja -S "${EXAMPLES}" -B "${WORK}/build" "-DCMAKE_PREFIX_PATH=${WORK}/prefix")
+run("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${prefix}")
+run("${CMAKE_COMMAND}" -G Ninja -S "${EXAMPLES}" -B "${WORK}/build" "-DCMAKE_PREFIX_PATH=${prefix}")
 run("${CMAKE_COMMAND}" --build "${WORK}/build" --parallel 2)
-message(STATUS "the examples build against the installed package")
+
+set(ENV{PTERYX_ADAPTER} software)
+run("${prefix}/bin/pteryx" doctor)
+expect("${prefix}/lib/pteryx/libwebgpu_dawn.so")
+expect("${prefix}/lib/pteryx/libwgpu_native.so")
+expect("Pteryx would use")
+run("${WORK}/build/example_hello" "${PROGRAM}")
+expect("f32 [7, 33]: 0 2 4 6 8 10 12 14 ...")
+run(readelf --dynamic "${WORK}/build/example_hello")
+expect("[${prefix}/lib/pteryx]")
+message(STATUS "the installed command runs, and the examples build and run against the installed package")

@@ -52,6 +52,10 @@ write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/pteryxConfigVersio
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/pteryxConfig.cmake" "${CMAKE_CURRENT_BINARY_DIR}/pteryxConfigVersion.cmake"
   DESTINATION "${package}")
 
+# Where an installed command looks for them; programs that link the library get the folder as a runtime path.
+install(FILES "${PTERYX_PROVIDER_DIR}/dawn/libwebgpu_dawn.so" "${PTERYX_PROVIDER_DIR}/wgpu/libwgpu_native.so"
+  DESTINATION lib/pteryx)
+
 pteryx_add_test(NAME package LABEL package
   COMMAND "${CMAKE_COMMAND}" -D "BUILD=${PROJECT_BINARY_DIR}" -D "EXAMPLES=${PROJECT_SOURCE_DIR}/examples"
-          -D "WORK=${PROJECT_BINARY_DIR}/package" -P "${PROJECT_SOURCE_DIR}/cmake/check_package.cmake")
+          -D "PROGRAM=${PROJECT_SOURCE_DIR}/tests/fixtures/ops/add.pte" -D "WORK=${PROJECT_BINARY_DIR}/package" -P "${PROJECT_SOURCE_DIR}/cmake/check_package.cmake")

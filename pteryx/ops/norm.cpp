@@ -21,6 +21,8 @@ struct Form {
   uint8_t weight, bias, eps;
 };
 
+constexpr Arg kThreeOut{.name = "y", .kind = ArgKind::kOutList, .types = kFloats, .min_rank = 3};
+
 constexpr Arg kRmsArgs[] = {in("x", kFloats, 1), in("weight", kFloats), optional_number("eps"),
                             out("y", kFloats)};
 constexpr Arg kTrailingRmsArgs[] = {in("x", kFloats, 1), ints("normalized_shape"),
@@ -31,7 +33,7 @@ constexpr Arg kLayerArgs[] = {in("x", kFloats),
                               optional_in("weight", kFloats),
                               optional_in("bias", kFloats),
                               number("eps"),
-                              out_list("y", 3)};
+                              kThreeOut};
 constexpr Arg kGroupArgs[] = {in("x", kFloats, 2),
                               optional_in("weight", kFloats),
                               optional_in("bias", kFloats),
@@ -40,14 +42,14 @@ constexpr Arg kGroupArgs[] = {in("x", kFloats, 2),
                               any("HxW"),
                               number("group"),
                               number("eps"),
-                              out_list("y", 3)};
+                              kThreeOut};
 constexpr Arg kBatchArgs[] = {in("x", kFloats, 2),
                               optional_in("weight", kFloats),
                               optional_in("bias", kFloats),
                               any("training"),
                               any("momentum"),
                               number("eps"),
-                              out_list("y", 3)};
+                              kThreeOut};
 constexpr Arg kStoredArgs[] = {in("x", kFloats, 2),
                                optional_in("weight", kFloats),
                                optional_in("bias", kFloats),
@@ -55,7 +57,7 @@ constexpr Arg kStoredArgs[] = {in("x", kFloats, 2),
                                in("variance", kFloats),
                                any("momentum"),
                                number("eps"),
-                               out_list("y", 3)};
+                               kThreeOut};
 
 struct Row {
   std::string_view name;
@@ -180,15 +182,10 @@ Status shape(const Node& n, Shapes& s) {
   const int64_t channels = trailing ? r.length : r.groups * r.channels;
   PTERYX_TRY(check_affine(n, op.form.weight, channels));
   PTERYX_TRY(check_affine(n, op.form.bias, channels));
+  if (!n.has_out(0)) return n.fail(Code::kInvalidProgram, "the first result is None");
   PTERYX_TRY(s.set(0, n.in(0).dims));
   for (size_t i = 1; i < n.out_count(); ++i) PTERYX_TRY(s.set(i, r.stats));
   return {};
-}
-
-// A result that the file names; lists may leave members out.
-bool has_out(const Node& n, size_t i) {
-  return i < n.out_count() && n.out_id(i) != graph::kNoValue &&
-         n.graph().tensor(n.out_id(i)) != nullptr;
 }
 
 double epsilon(const Node& n) {
@@ -235,9 +232,9 @@ Status plan(const Node& n, Plan& p) {
   const std::string affine = bind_affine(n, op.form, channel_text(op.kind), bind);
   bind.push_back({"y", y, access});
   std::string stats;
-  if (has_out(n, 1))
+  if (n.has_out(1))
     bind.push_back({"mean", n.out(1), Access::kElements}), stats += "store_mean(row, mean); ";
-  if (has_out(n, 2))
+  if (n.has_out(2))
     bind.push_back({"rstd", n.out(2), Access::kElements}), stats += "store_rstd(row, rstd); ";
   const std::string prelude = fmt::format(
       "const centred: bool = {};\nfn offset(row: u32, k: u32) -> u32 {{ return {}; }}\n"
@@ -306,8 +303,8 @@ Status cpu(const Node& n, const Host& h) {
       y.put(host_offset(op.kind, r, i, k), affine_on_host(n, h, op.form, (value(k) - mean) * rstd,
                                                           host_channel(op.kind, r, i, k)));
     }
-    if (has_out(n, 1)) h.host(n.out_id(1)).put(i, mean);
-    if (has_out(n, 2)) h.host(n.out_id(2)).put(i, rstd);
+    if (n.has_out(1)) h.host(n.out_id(1)).put(i, mean);
+    if (n.has_out(2)) h.host(n.out_id(2)).put(i, rstd);
   }
   return {};
 }
@@ -329,6 +326,7 @@ Status stored_shape(const Node& n, Shapes& s) {
   const Tensor x = n.in(kX);
   for (const size_t arg : {kWeight, kBias, kMean, kVariance})
     PTERYX_TRY(check_affine(n, arg, x.dims[1]));
+  if (!n.has_out(0)) return n.fail(Code::kInvalidProgram, "the first result is None");
   return s.set(0, x.dims);
 }
 

@@ -25,6 +25,7 @@ constexpr void (*kFamilies[])(std::vector<OpDef>&) = {
     add_pool,
     add_put,
     add_reduce,
+    add_rope,
     add_scalars,
     add_scan,
     add_softmax,

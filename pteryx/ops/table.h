@@ -30,6 +30,7 @@ void add_norm(std::vector<OpDef>& table);
 void add_pool(std::vector<OpDef>& table);
 void add_put(std::vector<OpDef>& table);
 void add_reduce(std::vector<OpDef>& table);
+void add_rope(std::vector<OpDef>& table);
 void add_scalars(std::vector<OpDef>& table);
 void add_scan(std::vector<OpDef>& table);
 void add_softmax(std::vector<OpDef>& table);

@@ -22,7 +22,7 @@ using ops::OpClass;
 // Bytes of a tensor in a GPU buffer: i64 is held as i32.
 uint64_t gpu_bytes(const graph::Tensor& t) {
   const uint64_t element = t.dtype == DType::kI64 ? 4 : size_bytes(t.dtype);
-  return align_up(static_cast<uint64_t>(numel(t.max)) * element, 4);
+  return align_up(static_cast<uint64_t>(numel(t.max)) * element, 16);
 }
 
 class Maker {
@@ -597,10 +597,10 @@ class Maker {
       if (needs_own_buffer(i)) {
         (r.constant ? l_.memory.constants
          : r.state  ? l_.memory.state
-                    : l_.memory.activations) += std::max<uint64_t>(r.gpu_bytes, 4);
+                    : l_.memory.activations) += std::max<uint64_t>(r.gpu_bytes, 16);
         continue;
       }
-      lifetimes[i].bytes = std::max<uint64_t>(r.gpu_bytes, 4);
+      lifetimes[i].bytes = std::max<uint64_t>(r.gpu_bytes, 16);
       shared.push_back(i);
       shared_lifetimes.push_back(lifetimes[i]);
     }
@@ -610,7 +610,7 @@ class Maker {
     l_.memory.activations += plan.total_bytes();
     for (const uint32_t r : downloaded_) {
       l_.roots[r].readback_offset = l_.readback_bytes;
-      l_.readback_bytes += align_up(std::max<uint64_t>(l_.roots[r].gpu_bytes, 4), 8);
+      l_.readback_bytes += align_up(std::max<uint64_t>(l_.roots[r].gpu_bytes, 16), 8);
     }
     l_.memory.transfer = l_.readback_bytes;
     for (const Root& r : l_.roots) {

@@ -35,7 +35,7 @@ struct Root {
   bool input = false;
   bool written = false;      // by a node
   bool cross_block = false;  // used in more than one block
-  uint64_t gpu_bytes = 0;    // at the bound, multiple of 4
+  uint64_t gpu_bytes = 0;    // at the bound, multiple of 16
   uint64_t host_bytes = 0;
   uint32_t slot = kNone;         // shared GPU buffer; kNone: a buffer of its own
   uint64_t readback_offset = 0;  // in the readback buffer, if it is ever downloaded

@@ -42,7 +42,8 @@ Result<BufferId> NativeDevice::create_buffer(const BufferDesc& desc) {
     return memory_error(fmt::format("buffer '{}' of {} bytes: the device allows {} bytes",
                                     desc.label, desc.size, caps_.max_buffer_bytes));
   }
-  const uint64_t size = align_up(std::max<uint64_t>(desc.size, 4), 4);
+  const uint64_t unit = desc.kind == BufferKind::kStorage ? 16 : 4;
+  const uint64_t size = align_up(std::max(desc.size, unit), unit);
   WGPUBufferDescriptor wanted = WGPU_BUFFER_DESCRIPTOR_INIT;
   wanted.label = view(desc.label);
   wanted.size = size;

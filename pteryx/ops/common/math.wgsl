@@ -7,9 +7,11 @@ var<private> no_bits: u32 = 0u;
 fn infinity() -> f32 { return bitcast<f32>(0x7f800000u | no_bits); }
 fn not_a_number() -> f32 { return bitcast<f32>(0x7fc00000u | no_bits); }
 
-fn at_most(x: f32, hi: f32) -> f32 { return select(x, hi, x > hi); }
-fn at_least(x: f32, lo: f32) -> f32 { return select(x, lo, x < lo); }
 fn magnitude_bits(x: f32) -> u32 { return bitcast<u32>(x) & 0x7fffffffu; }
+// By its bits: drivers turn comparisons that only NaN fails into ones that it passes.
+fn is_nan(x: f32) -> bool { return magnitude_bits(x) > 0x7f800000u; }
+fn at_most(x: f32, hi: f32) -> f32 { return select(select(x, hi, x > hi), x, is_nan(x)); }
+fn at_least(x: f32, lo: f32) -> f32 { return select(select(x, lo, x < lo), x, is_nan(x)); }
 fn with_sign_of(x: f32, magnitude: f32) -> f32 { return select(magnitude, -magnitude, x < 0.0); }
 
 fn exp_of(x: f32) -> f32 {

@@ -99,8 +99,14 @@ Status shape(const Node& n, Shapes& out) {
   return out.set(s.y);
 }
 
-// PyTorch multiplies tensors of one type; a GPU accumulates in f32, so integers are for the CPU.
-bool gpu(const Node& n) { return is_float(n.out().dtype) && is_float(n.in(at(form(n).a)).dtype); }
+// Products are summed in f32 on the GPU: integers are for the CPU.
+bool gpu(const Node& n) {
+  for (size_t i = 0; i < n.def().args.size(); ++i) {
+    const graph::Tensor* t = n.graph().tensor(n.node().args[i]);
+    if (t != nullptr && !is_float(t->dtype)) return false;
+  }
+  return true;
+}
 
 Matrix transposed(const Matrix& x) { return {x.tensor, x.batch, x.column, x.row}; }
 MatMul transposed(const MatMul& d) {

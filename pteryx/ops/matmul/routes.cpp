@@ -29,9 +29,11 @@ struct Fetch {
   int64_t outer_step, inner_step, batch_step, inner_size;
   DType dtype;
 
-  // Four neighbours are one load: every group of four starts at a multiple of four.
+  // Four neighbours are one load: every group of four starts at a multiple of four, and there is
+  // one.
   bool whole() const {
-    return inner_step == 1 && inner_size % 4 == 0 && outer_step % 4 == 0 && batch_step % 4 == 0;
+    return inner_step == 1 && inner_size > 0 && inner_size % 4 == 0 && outer_step % 4 == 0 &&
+           batch_step % 4 == 0;
   }
 };
 
