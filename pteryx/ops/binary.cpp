@@ -464,7 +464,7 @@ Status plan(const Node& n, Plan& p) {
                         .prelude = prelude,
                         .bind = std::move(bind),
                         .params = bytes_of(params),
-                        .grid = per_element(words(y.numel(), y.dtype), p.caps())});
+                        .grid = per_word(words(y.numel(), y.dtype), p.caps())});
 }
 
 Status cpu(const Node& n, const Host& h) {

@@ -305,6 +305,10 @@ inline constexpr uint32_t kWorkgroup = 64;
 inline gpu::Grid per_element(int64_t n, const gpu::Caps& caps) {
   return gpu::flat_grid(div_up(static_cast<uint64_t>(n), kWorkgroup), caps);
 }
+// Elementwise kernels that loop over `per_invocation` words of common/index.wgsl.
+inline gpu::Grid per_word(int64_t n, const gpu::Caps& caps) {
+  return gpu::flat_grid(div_up(static_cast<uint64_t>(n), 1024), caps);
+}
 inline gpu::Grid per_group(int64_t n, const gpu::Caps& caps) {
   return gpu::flat_grid(static_cast<uint64_t>(n), caps);
 }

@@ -246,7 +246,7 @@ Status plan(const Node& n, Plan& p) {
                         .prelude = prelude,
                         .bind = {{"x", n.in(kX)}, {"y", y, Access::kWords}},
                         .params = bytes_of(params),
-                        .grid = per_element(words(y.numel(), y.dtype), p.caps())});
+                        .grid = per_word(words(y.numel(), y.dtype), p.caps())});
 }
 
 Status cpu(const Node& n, const Host& h) {

@@ -8,3 +8,7 @@ fn flat_group(group: vec3<u32>, groups: vec3<u32>) -> u32 { return group.y * gro
 fn flat_id(group: vec3<u32>, groups: vec3<u32>, local: u32, size: u32) -> u32 {
   return flat_group(group, groups) * size + local;
 }
+
+// Elementwise kernels: invocations of a workgroup, and words each of them writes. per_word() of op.h is their grid.
+const wide_group: u32 = 256u;
+const per_invocation: u32 = 4u;

@@ -11,6 +11,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         @builtin(local_invocation_index) local: u32) {
   let index = flat_group(group, groups);
   if (index >= params.items) { return; }
+  var sums: Sums;
   let tile = locate(index);
   let begin = tile.split * params.split_terms;
   let end = min(begin + params.split_terms, params.in_channels);
@@ -32,7 +33,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       tile_b[i * b_row + local % b_row] = v;
     }
     workgroupBarrier();
-    multiply(local, min(tile_k, end - k));
+    multiply(&sums, local, min(tile_k, end - k));
   }
-  finish_tile(tile, local);
+  finish_tile(&sums, tile, local);
 }

@@ -35,6 +35,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         @builtin(local_invocation_index) local: u32) {
   let index = flat_group(group, groups);
   if (index >= params.items) { return; }
+  var sums: Sums;
   let tile = locate(index);
   let begin = tile.split * params.split_terms;
   let end = min(begin + params.split_terms, params.in_channels * params.kernel.w);
@@ -65,7 +66,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     half = 1u - half;
     fill_taps(k + tile_k, end, half, local);
     workgroupBarrier();
-    multiply(local, min(tile_k, end - k));
+    multiply(&sums, local, min(tile_k, end - k));
   }
-  finish_tile(tile, local);
+  finish_tile(&sums, tile, local);
 }

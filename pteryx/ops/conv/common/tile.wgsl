@@ -9,7 +9,8 @@ const b_row: u32 = 8u * col_quads;
 
 var<workgroup> tile_a: array<vec4<f32>, tile_k * a_row>;  // [k][m / 4]
 var<workgroup> tile_b: array<vec4<f32>, tile_k * b_row>;  // [k][n / 4]
-var<private> sums: array<vec4<f32>, 4u * row_quads * col_quads>;
+// An invocation's results. Kept in a function: module-scope arrays end up in memory instead of registers.
+alias Sums = array<vec4<f32>, 4u * row_quads * col_quads>;
 
 struct Tile { image: u32, g: u32, m: u32, n: u32, split: u32 }
 
@@ -46,24 +47,24 @@ fn fill_a(tile: Tile, k: u32, end: u32, local: u32) {
 }
 
 // `count` terms; not a constant, so that no compiler unrolls the loop into a text sixteen times as long.
-fn multiply(local: u32, count: u32) {
+fn multiply(sums: ptr<function, Sums>, local: u32, count: u32) {
   for (var k = 0u; k < count; k++) {
     for (var r = 0u; r < row_quads; r++) {
       let a = tile_a[k * a_row + local / 8u + 8u * r];
       for (var c = 0u; c < col_quads; c++) {
         let b = tile_b[k * b_row + local % 8u + 8u * c];
         let at = 4u * (r * col_quads + c);
-        sums[at] = fma(vec4<f32>(a.x), b, sums[at]);
-        sums[at + 1u] = fma(vec4<f32>(a.y), b, sums[at + 1u]);
-        sums[at + 2u] = fma(vec4<f32>(a.z), b, sums[at + 2u]);
-        sums[at + 3u] = fma(vec4<f32>(a.w), b, sums[at + 3u]);
+        (*sums)[at] = fma(vec4<f32>(a.x), b, (*sums)[at]);
+        (*sums)[at + 1u] = fma(vec4<f32>(a.y), b, (*sums)[at + 1u]);
+        (*sums)[at + 2u] = fma(vec4<f32>(a.z), b, (*sums)[at + 2u]);
+        (*sums)[at + 3u] = fma(vec4<f32>(a.w), b, (*sums)[at + 3u]);
       }
     }
   }
 }
 
 // Writes the tile: results, or where the terms were split the sums of this split, to be merged by conv_merge.
-fn finish_tile(tile: Tile, local: u32) {
+fn finish_tile(sums: ptr<function, Sums>, tile: Tile, local: u32) {
   let positions = params.out_size.w;
   for (var r = 0u; r < row_quads; r++) {
     for (var c = 0u; c < col_quads; c++) {
@@ -75,7 +76,7 @@ fn finish_tile(tile: Tile, local: u32) {
         let channel = tile.g * params.out_channels + m;
         let row = tile.image * params.groups * params.out_channels + channel;
         put_tile(tile.split, row * positions + n, min(4u, positions - n), channel,
-                 sums[4u * (r * col_quads + c) + e]);
+                 (*sums)[4u * (r * col_quads + c) + e]);
       }
     }
   }
