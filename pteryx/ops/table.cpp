@@ -9,6 +9,7 @@ namespace {
 
 constexpr void (*kFamilies[])(std::vector<OpDef>&) = {
     add_any_all,
+    add_attention,
     add_binary,
     add_conv,
     add_copy,

@@ -14,6 +14,7 @@ namespace pteryx::ops {
 
 // Families, one file each.
 void add_any_all(std::vector<OpDef>& table);
+void add_attention(std::vector<OpDef>& table);
 void add_binary(std::vector<OpDef>& table);
 void add_conv(std::vector<OpDef>& table);
 void add_copy(std::vector<OpDef>& table);

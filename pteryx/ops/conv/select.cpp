@@ -158,6 +158,7 @@ Status plan_tiles(const Node& n, Plan& p, const Shader& shader) {
   const int quads = t.side == 64 ? 2 : 1;
   std::string prelude =
       fmt::format("const row_quads: u32 = {0}u;\nconst col_quads: u32 = {0}u;\n", quads);
+  prelude += fmt::format("const whole_tiles: bool = {};\n", !p.caps().software);
   prelude += bias_and_clamp(n);
   prelude += put_function(access);
   prelude += fmt::format(

@@ -46,9 +46,11 @@ fn fill_a(tile: Tile, k: u32, end: u32, local: u32) {
   }
 }
 
-// `count` terms; not a constant, so that no compiler unrolls the loop into a text sixteen times as long.
+// `count` terms. With `whole_tiles` always all of them (those beyond the end are 0), a loop that drivers unroll so that
+// the sums stay in registers; without it a short text, which the software GPU compiles five times as fast.
 fn multiply(sums: ptr<function, Sums>, local: u32, count: u32) {
-  for (var k = 0u; k < count; k++) {
+  let stop = select(count, tile_k, whole_tiles);
+  for (var k = 0u; k < stop; k++) {
     for (var r = 0u; r < row_quads; r++) {
       let a = tile_a[k * a_row + local / 8u + 8u * r];
       for (var c = 0u; c < col_quads; c++) {

@@ -1,0 +1,297 @@
+// Scaled dot-product attention: over key-value caches (with or without writing them first) and over
+// whole tensors.
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/ops/attention/attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "pteryx/ops/strided.h"
+#include "pteryx/ops/table.h"
+
+namespace pteryx::ops {
+namespace attention {
+namespace {
+
+constexpr uint8_t kNone = Places::kNone;
+constexpr size_t kQ = 0;
+
+struct Row {
+  std::string_view name;
+  std::span<const std::string_view> spellings;
+  std::span<const Arg> args;
+  Places at;
+};
+
+bool has(const Node& n, uint8_t place) { return place != kNone && n.has(place); }
+
+// [batch, rows, heads, size] over caches of [batch, capacity, kv heads, size].
+Status read_cached(const Node& n, Attention& a) {
+  const Places& at = places(n);
+  a.batch = a.q.dim(0);
+  a.rows = a.q.dim(1);
+  a.heads = a.q.dim(2);
+  const int64_t kv_heads = a.k.dim(2);
+  const int64_t capacity = a.k.dim(1);
+  PTERYX_TRY(n.expect(at.k, "shape", {a.batch, capacity, kv_heads, a.size}, a.k.dims));
+  if (kv_heads < 1 || a.heads % kv_heads != 0) {
+    return n.mismatch(at.k, "heads", fmt::format("a divisor of {}", a.heads),
+                      std::to_string(kv_heads));
+  }
+  a.group = a.heads / kv_heads;
+  PTERYX_ASSIGN(a.start, n.integer(at.start));
+  PTERYX_TRY(check_cache_rows(n, kQ, at.k, a.start));
+  a.keys = a.start + a.rows;
+  a.q_strides = {a.rows * a.heads * a.size, a.size, a.heads * a.size};
+  a.k_strides = {capacity * kv_heads * a.size, a.size, kv_heads * a.size};
+  // A mask replaces the causal rule, and says how many keys there are.
+  a.causal = !a.mask && (!has(n, at.causal) || n.flag(at.causal));
+  if (a.mask && a.mask->dim(-1) != 1) a.keys = a.mask->dim(-1);
+  if (a.keys < 1 || a.keys > capacity) {
+    return n.mismatch(at.mask, "width", fmt::format("1 to {}", capacity), std::to_string(a.keys));
+  }
+  return {};
+}
+
+// [.., heads, rows, size] over [.., heads, keys, size].
+Status read_whole(const Node& n, Attention& a) {
+  const size_t rank = a.q.rank();
+  a.rows = a.q.dim(-2);
+  a.heads = a.q.dim(-3);
+  a.keys = a.k.rank() < 2 ? 0 : a.k.dim(-2);
+  for (size_t i = 0; i + 3 < rank; ++i) a.batch *= a.q.dims[i];
+  Dims expected = a.q.dims;
+  expected[rank - 2] = a.keys;
+  PTERYX_TRY(n.expect(places(n).k, "shape", expected, a.k.dims));
+  if (a.keys < 1) return n.fail(Code::kInvalidArgument, "k has no rows");
+  a.q_strides = {a.heads * a.rows * a.size, a.rows * a.size, a.size};
+  a.k_strides = {a.heads * a.keys * a.size, a.keys * a.size, a.size};
+  if (a.mask && rank > 4 && a.mask->rank() > 3) {
+    return n.unsupported(
+        fmt::format("attn_mask of rank {} with q of rank {}", a.mask->rank(), rank));
+  }
+  return {};
+}
+
+Status read_mask(const Node& n, Attention& a) {
+  const Dims full = {a.batch, a.heads, a.rows, a.keys};
+  const auto both = broadcast(a.mask->dims, full);
+  if (!both || *both != full) {
+    return n.mismatch(places(n).mask, "shape",
+                      fmt::format("one that broadcasts to {}", to_string(full)),
+                      to_string(a.mask->dims));
+  }
+  const Dims strides = broadcast_strides(a.mask->dims, full);
+  for (size_t i = 0; i < 4; ++i) a.mask_strides[i] = strides[i];
+  return {};
+}
+
+Status shape(const Node& n, Shapes& s) {
+  PTERYX_ASSIGN([[maybe_unused]] const Attention a, read_attention(n));
+  return s.set(n.in(kQ).dims);
+}
+
+bool gpu(const Node& n) {
+  const Places& at = places(n);
+  if (n.in(kQ).dim(-1) > kMaxSize) return false;
+  if (at.new_k == kNone) return true;
+  return cache_fits_gpu({.cache = n.in(at.k)}) && cache_fits_gpu({.cache = n.in(at.v)});
+}
+
+Status plan(const Node& n, Plan& p) {
+  const Places& at = places(n);
+  if (at.new_k != kNone) {
+    PTERYX_ASSIGN(const CacheRows k, read_cache_rows(n, at.new_k, at.k, at.start));
+    PTERYX_ASSIGN(const CacheRows v, read_cache_rows(n, at.new_v, at.v, at.start));
+    PTERYX_TRY(plan_cache_rows(n, p, k, &v));
+  }
+  return plan_by_route(n, p);
+}
+
+// The scores of one row, then their softmax.
+void weigh(const Attention& a, const HostTensor& q, const HostTensor& k, const HostTensor* mask,
+           int64_t b, int64_t h, int64_t r, std::vector<double>& weights) {
+  constexpr double kLowest = -3.4028234e38;
+  const int64_t from = b * a.q_strides.batch + h * a.q_strides.head + r * a.q_strides.row;
+  double peak = kLowest;
+  for (size_t c = 0; c < weights.size(); ++c) {
+    const auto key = static_cast<int64_t>(c);
+    const int64_t at =
+        b * a.k_strides.batch + h / a.group * a.k_strides.head + key * a.k_strides.row;
+    double score = 0;
+    for (int64_t d = 0; d < a.size; ++d) score += q.number(from + d) * k.number(at + d);
+    score *= a.scale;
+    if (mask != nullptr) {
+      const double m = mask->number(b * a.mask_strides[0] + h * a.mask_strides[1] +
+                                    r * a.mask_strides[2] + key * a.mask_strides[3]);
+      if (mask->dtype == DType::kBool) {
+        if (m == 0) score = kLowest;
+      } else {
+        score = std::fmax(score + std::fmax(m, kLowest), kLowest);
+      }
+    }
+    weights[c] = score;
+    peak = std::fmax(peak, score);
+  }
+  double total = 0;
+  for (double& w : weights) total += w = std::exp(w - peak);
+  for (double& w : weights) w /= total;
+}
+
+Status cpu(const Node& n, const Host& host) {
+  const Places& at = places(n);
+  PTERYX_ASSIGN(const Attention a, read_attention(n));
+  if (at.new_k != kNone) {
+    PTERYX_ASSIGN(const CacheRows new_k, read_cache_rows(n, at.new_k, at.k, at.start));
+    PTERYX_ASSIGN(const CacheRows new_v, read_cache_rows(n, at.new_v, at.v, at.start));
+    write_cache_rows(host, new_k);
+    write_cache_rows(host, new_v);
+  }
+  const HostTensor q = host.host(a.q.id);
+  const HostTensor k = host.host(a.k.id);
+  const HostTensor v = host.host(a.v.id);
+  const HostTensor y = host.host(n.out_id());
+  const HostTensor mask = a.mask ? host.host(a.mask->id) : HostTensor{};
+  std::vector<double> weights;
+  for (int64_t item = 0; item < a.batch * a.heads * a.rows; ++item) {
+    const int64_t r = item % a.rows;
+    const int64_t h = item / a.rows % a.heads;
+    const int64_t b = item / a.rows / a.heads;
+    weights.resize(static_cast<size_t>(a.causal ? std::min(a.keys, a.start + r + 1) : a.keys));
+    weigh(a, q, k, a.mask ? &mask : nullptr, b, h, r, weights);
+    const int64_t to = b * a.q_strides.batch + h * a.q_strides.head + r * a.q_strides.row;
+    for (int64_t d = 0; d < a.size; ++d) {
+      double sum = 0;
+      for (size_t c = 0; c < weights.size(); ++c) {
+        sum += weights[c] * v.number(b * a.k_strides.batch + h / a.group * a.k_strides.head +
+                                     static_cast<int64_t>(c) * a.k_strides.row + d);
+      }
+      y.put(to + d, sum);
+    }
+  }
+  return {};
+}
+
+enum UpdatePosition { kValue, kCache, kStart };
+
+// The result is a formality: never written, its dims stay the file's.
+Status update_shape(const Node& n, Shapes& /*s*/) {
+  PTERYX_ASSIGN([[maybe_unused]] const CacheRows c, read_cache_rows(n, kValue, kCache, kStart));
+  return {};
+}
+bool update_gpu(const Node& n) { return cache_fits_gpu({.cache = n.in(kCache)}); }
+Status update_plan(const Node& n, Plan& p) {
+  PTERYX_ASSIGN(const CacheRows c, read_cache_rows(n, kValue, kCache, kStart));
+  return plan_cache_rows(n, p, c, nullptr);
+}
+Status update_cpu(const Node& n, const Host& h) {
+  PTERYX_ASSIGN(const CacheRows c, read_cache_rows(n, kValue, kCache, kStart));
+  write_cache_rows(h, c);
+  return {};
+}
+
+constexpr DTypes kMasks = kFloats | kBools;
+constexpr Arg cache(std::string_view name) {
+  Arg a = mutated(name, kFloats);
+  a.min_rank = a.max_rank = 4;
+  return a;
+}
+constexpr Arg kWithCacheArgs[] = {in("q", kFloats, 4, 4),
+                                  in("k", kFloats, 4, 4),
+                                  in("v", kFloats, 4, 4),
+                                  cache("k_cache"),
+                                  cache("v_cache"),
+                                  number("start_pos"),
+                                  any("seq_len"),
+                                  optional_in("attn_mask", kMasks),
+                                  optional_number("dropout_p"),
+                                  optional_number("is_causal"),
+                                  optional_number("scale"),
+                                  out("y", kFloats)};
+constexpr Arg kCustomArgs[] = {
+    in("q", kFloats, 4, 4),       in("k_cache", kFloats, 4, 4),     in("v_cache", kFloats, 4, 4),
+    number("start_pos"),          optional_in("attn_mask", kMasks), optional_number("dropout_p"),
+    optional_number("is_causal"), optional_number("scale"),         out("y", kFloats)};
+constexpr Arg kWholeArgs[] = {in("q", kFloats, 3),      in("k", kFloats, 3),
+                              in("v", kFloats, 3),      optional_in("attn_mask", kMasks),
+                              optional_number("scale"), out("y", kFloats)};
+constexpr Arg kUpdateArgs[] = {in("value", kFloats, 4, 4), cache("cache"), number("start_pos"),
+                               any("y")};
+
+constexpr std::string_view kWithCacheSpellings[] = {"llama.sdpa_with_kv_cache.default",
+                                                    "llama::sdpa_with_kv_cache.out"};
+constexpr std::string_view kCustomSpellings[] = {"custom_sdpa.default", "llama::custom_sdpa.out"};
+constexpr std::string_view kUpdateSpellings[] = {"llama.update_cache.default",
+                                                 "llama::update_cache.out"};
+
+constexpr Row kRows[] = {
+    {"sdpa_with_kv_cache.default",
+     kWithCacheSpellings,
+     kWithCacheArgs,
+     {.new_k = 1,
+      .new_v = 2,
+      .k = 3,
+      .v = 4,
+      .start = 5,
+      .mask = 7,
+      .dropout = 8,
+      .causal = 9,
+      .scale = 10}},
+    {"llama.custom_sdpa.default",
+     kCustomSpellings,
+     kCustomArgs,
+     {.start = 3, .mask = 4, .dropout = 5, .causal = 6, .scale = 7}},
+    {"et_vk.sdpa.default", {}, kWholeArgs, {.mask = 3, .scale = 4}},
+};
+
+}  // namespace
+
+const Places& places(const Node& n) { return static_cast<const Row*>(n.def().row)->at; }
+
+Result<Attention> read_attention(const Node& n) {
+  const Places& at = places(n);
+  Attention a{.q = n.in(kQ), .k = n.in(at.k), .v = n.in(at.v)};
+  a.size = a.q.dim(-1);
+  if (has(n, at.mask)) a.mask = n.in(at.mask);
+  PTERYX_TRY(n.expect(at.v, "shape", a.k.dims, a.v.dims));
+  PTERYX_TRY(at.start == kNone ? read_whole(n, a) : read_cached(n, a));
+  for (const uint8_t x : {at.new_k, at.new_v}) {
+    if (x == kNone) continue;
+    PTERYX_TRY(n.expect(x, "shape", {a.batch, a.rows, a.k.dim(2), a.size}, n.in(x).dims));
+  }
+  if (a.mask) PTERYX_TRY(read_mask(n, a));
+  if (has(n, at.dropout) && n.number(at.dropout) != 0) {
+    return n.unsupported(fmt::format("dropout_p: expected 0, got {}", n.number(at.dropout)));
+  }
+  a.scale = has(n, at.scale) ? n.number(at.scale)
+                             : 1.0 / std::sqrt(static_cast<double>(std::max<int64_t>(a.size, 1)));
+  return a;
+}
+
+}  // namespace attention
+
+void add_attention(std::vector<OpDef>& table) {
+  using namespace attention;
+  for (const Row& r : kRows) {
+    table.push_back({.name = r.name,
+                     .spellings = r.spellings,
+                     .args = r.args,
+                     .shape = shape,
+                     .plan = plan,
+                     .gpu = gpu,
+                     .cpu = cpu,
+                     .family = "attention",
+                     .routes = routes(),
+                     .row = &r});
+  }
+  table.push_back({.name = "update_cache.default",
+                   .spellings = kUpdateSpellings,
+                   .args = kUpdateArgs,
+                   .shape = update_shape,
+                   .plan = update_plan,
+                   .gpu = update_gpu,
+                   .cpu = update_cpu});
+}
+
+}  // namespace pteryx::ops

@@ -1,0 +1,79 @@
+// One attention call as numbers: what its arguments say, checked once for the shape rule, the
+// routes and the CPU kernel.
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "pteryx/ops/op.h"
+
+namespace pteryx::ops::attention {
+
+// Where an operator has its arguments; kNone where it has none.
+struct Places {
+  static constexpr uint8_t kNone = 255;
+  uint8_t new_k = kNone;  // rows to be written into the cache first
+  uint8_t new_v = kNone;
+  uint8_t k = 1;
+  uint8_t v = 2;
+  uint8_t start = kNone;
+  uint8_t mask = kNone;
+  uint8_t dropout = kNone;
+  uint8_t causal = kNone;
+  uint8_t scale = kNone;
+};
+
+// Elements between neighbours of a dim.
+struct Strides {
+  int64_t batch = 0;
+  int64_t head = 0;
+  int64_t row = 0;
+};
+
+struct Attention {
+  Tensor q;
+  Tensor k;  // what is attended over: the caches, or whole tensors
+  Tensor v;
+  std::optional<Tensor> mask;  // added to the scores, or bool: false keeps a key out
+  int64_t batch = 1;
+  int64_t heads = 1;  // of q
+  int64_t group = 1;  // heads of q to one of k
+  int64_t rows = 0;   // of q
+  int64_t keys = 0;
+  int64_t size = 0;   // of a head
+  int64_t start = 0;  // position of q's first row
+  bool causal = false;
+  double scale = 1;
+  Strides q_strides;  // of the result as well
+  Strides k_strides;
+  std::array<int64_t, 4> mask_strides{};  // batch, head, row, key
+};
+
+const Places& places(const Node& n);
+// Errors: kInvalidProgram for shapes that contradict each other, kInvalidArgument for a position
+// outside the cache, kUnsupported for dropout.
+Result<Attention> read_attention(const Node& n);
+
+// Rows that go into a cache: x [batch, rows, heads, size] from row `start` of cache on.
+struct CacheRows {
+  Tensor x;
+  Tensor cache;
+  int64_t start = 0;
+};
+// The rows of argument x fit the cache from `start` on. Errors: kInvalidArgument.
+Status check_cache_rows(const Node& n, size_t x, size_t cache, int64_t start);
+// Errors as above. The arguments are positions in n.
+Result<CacheRows> read_cache_rows(const Node& n, size_t x, size_t cache, size_t start);
+Status plan_cache_rows(const Node& n, Plan& p, const CacheRows& k, const CacheRows* v);
+// Every word of the cache belongs to one batch.
+bool cache_fits_gpu(const CacheRows& c);
+void write_cache_rows(const Host& h, const CacheRows& c);
+
+// The routes of the family, in order of preference.
+std::span<const Route> routes();
+inline constexpr int64_t kMaxSize = 1024;  // of a head on the GPU
+
+}  // namespace pteryx::ops::attention

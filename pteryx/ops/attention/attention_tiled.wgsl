@@ -1,0 +1,113 @@
+// y[row] = sum over keys of softmax(scale q[row] . k[key] + mask) v[key] for 32 query rows of one head per workgroup.
+// Keys come in tiles of `tile` through workgroup memory, first k, then v in its place. An invocation owns four rows and
+// every eighth key of the scores, and every eighth group of four columns of the result.
+// Long loops have bounds that compilers do not know: unrolled, they take some of them seconds.
+// Host guarantees: keys > 0, rows > 0, tile is 8, 16 or 32, items = batch * heads * ceil(rows / 32).
+// The prelude gives `tile`.
+#include "attention/common/attention.wgsl"
+
+const threads = 64u;
+const block = 32u;
+const span = tile / 8u;            // keys of an invocation
+const columns = (size4 + 7u) / 8u;  // its groups of columns
+const pitch = size4 + 1u;          // the last entry of a row stays 0
+
+var<workgroup> kv: array<vec4<f32>, tile * pitch>;
+var<workgroup> weights: array<vec4<f32>, tile * 8u>;  // [key][four rows]
+
+@compute @workgroup_size(threads)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) local: u32) {
+  let unit = flat_group(group, groups);
+  if (unit >= params.items) { return; }
+  let blocks = (params.rows + block - 1u) / block;
+  let head = unit / blocks % params.heads;
+  let batch = unit / blocks / params.heads;
+  let block_row = unit % blocks * block;
+  let quad = local / 8u;
+  let lane = local % 8u;
+  let last = params.rows - 1u;
+  // Rows behind the end repeat the last one and are not stored.
+  let first_row = block_row + quad * 4u;
+  let row = min(vec4<u32>(first_row) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(last));
+  let at = vec4<u32>(q_offset(batch, head, row.x), q_offset(batch, head, row.y), q_offset(batch, head, row.z),
+                     q_offset(batch, head, row.w));
+  let limit = vec4<u32>(keys_of(row.x), keys_of(row.y), keys_of(row.z), keys_of(row.w));
+  let end = keys_of(min(block_row + block - 1u, last));
+  var peak = vec4<f32>(lowest);
+  var total = vec4<f32>(0.0);
+  var score: array<vec4<f32>, span>;
+  var sum_x: array<vec4<f32>, columns>;
+  var sum_y: array<vec4<f32>, columns>;
+  var sum_z: array<vec4<f32>, columns>;
+  var sum_w: array<vec4<f32>, columns>;
+  for (var first = 0u; first < end; first += tile) {
+    let count = min(tile, end - first);
+    for (var i = local; i < count * size4; i += threads) {
+      kv[i / size4 * pitch + i % size4] = load4_k(k_offset(batch, head, first + i / size4), i % size4);
+    }
+    workgroupBarrier();
+    for (var c = 0u; c < span; c++) { score[c] = vec4<f32>(0.0); }
+    for (var j = 0u; j < params.quads; j++) {
+      let qx = load4_q(at.x, j);
+      let qy = load4_q(at.y, j);
+      let qz = load4_q(at.z, j);
+      let qw = load4_q(at.w, j);
+      for (var c = 0u; c < span; c++) {
+        let k4 = kv[(lane + 8u * c) * pitch + j];
+        score[c] += vec4<f32>(dot(qx, k4), dot(qy, k4), dot(qz, k4), dot(qw, k4));
+      }
+    }
+    for (var c = 0u; c < span; c++) {
+      let key = first + lane + 8u * c;
+      let safe = min(key, end - 1u);
+      let s = score[c] * params.scale;
+      let m = vec4<f32>(masked(s.x, batch, head, row.x, safe), masked(s.y, batch, head, row.y, safe),
+                        masked(s.z, batch, head, row.z, safe), masked(s.w, batch, head, row.w, safe));
+      score[c] = select(vec4<f32>(lowest), m, vec4<u32>(key) < limit);
+      weights[(lane + 8u * c) * 8u + quad] = score[c];
+    }
+    workgroupBarrier();
+    var next = peak;
+    for (var key = 0u; key < count; key++) { next = max(next, weights[key * 8u + quad]); }
+    let fade = decay4(peak - next);
+    peak = next;
+    workgroupBarrier();
+    for (var c = 0u; c < span; c++) {
+      let key = lane + 8u * c;
+      weights[key * 8u + quad] =
+          select(vec4<f32>(0.0), decay4(score[c] - peak), vec4<u32>(first + key) < limit);
+    }
+    for (var i = local; i < count * size4; i += threads) {
+      kv[i / size4 * pitch + i % size4] = load4_v(k_offset(batch, head, first + i / size4), i % size4);
+    }
+    workgroupBarrier();
+    total *= fade;
+    for (var c = 0u; c < columns; c++) {
+      sum_x[c] *= fade.x;
+      sum_y[c] *= fade.y;
+      sum_z[c] *= fade.z;
+      sum_w[c] *= fade.w;
+    }
+    for (var key = 0u; key < count; key++) {
+      let weight = weights[key * 8u + quad];
+      total += weight;
+      for (var c = 0u; c < columns; c++) {
+        let v4 = kv[key * pitch + min(lane + 8u * c, size4)];
+        sum_x[c] += weight.x * v4;
+        sum_y[c] += weight.y * v4;
+        sum_z[c] += weight.z * v4;
+        sum_w[c] += weight.w * v4;
+      }
+    }
+    workgroupBarrier();
+  }
+  for (var c = 0u; c < columns; c++) {
+    let j = lane + 8u * c;
+    if (j >= size4) { continue; }
+    if (first_row < params.rows) { put4_y(at.x, j, sum_x[c] / total.x); }
+    if (first_row + 1u < params.rows) { put4_y(at.y, j, sum_y[c] / total.y); }
+    if (first_row + 2u < params.rows) { put4_y(at.z, j, sum_z[c] / total.z); }
+    if (first_row + 3u < params.rows) { put4_y(at.w, j, sum_w[c] / total.w); }
+  }
+}

@@ -1,0 +1,105 @@
+// Rows written into a key-value cache: update_cache, and the first step of sdpa_with_kv_cache.
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+
+#include "pteryx/ops/attention/attention.h"
+#include "pteryx/ops/shaders/attention_cache.h"
+
+namespace pteryx::ops::attention {
+namespace {
+
+int64_t lanes(DType t) { return 4 / static_cast<int64_t>(size_bytes(t)); }
+
+// One word of one cache; @ is k or v.
+std::string write_function(char which) {
+  std::string text = R"(
+fn write_@(batch: u32, w: u32) {
+  const bits = 32u / @_cache_lanes;
+  let begin = batch * params.pitch + params.first;
+  let word = begin / @_cache_lanes + w;
+  if (word * @_cache_lanes >= begin + params.n) { return; }
+  var value = @_cache[word];
+  for (var lane = 0u; lane < @_cache_lanes; lane++) {
+    let i = word * @_cache_lanes + lane;
+    if (i < begin || i >= begin + params.n) { continue; }
+    let keep = ~((0xffffffffu >> (32u - bits)) << (lane * bits));
+    value = (value & keep) | encode_@_cache(lane, load_@(batch * params.n + i - begin));
+  }
+  @_cache[word] = value;
+}
+)";
+  std::replace(text.begin(), text.end(), '@', which);
+  return text;
+}
+
+}  // namespace
+
+Status check_cache_rows(const Node& n, size_t x_arg, size_t cache_arg, int64_t start) {
+  const int64_t rows = n.in(x_arg).dim(1);
+  const int64_t capacity = n.in(cache_arg).dim(1);
+  if (start < 0) {
+    return n.fail(Code::kInvalidArgument,
+                  fmt::format("start_pos: expected 0 or more, got {}", start));
+  }
+  if (rows < 1) {
+    return n.fail(Code::kInvalidArgument, fmt::format("{} has no rows", n.def().args[x_arg].name));
+  }
+  if (start > capacity - rows) {
+    return n.fail(Code::kInvalidArgument,
+                  fmt::format("start_pos {} + {} rows exceed the {} rows of {}", start, rows,
+                              capacity, n.def().args[cache_arg].name));
+  }
+  return {};
+}
+
+Result<CacheRows> read_cache_rows(const Node& n, size_t x_arg, size_t cache_arg, size_t start_arg) {
+  CacheRows c{.x = n.in(x_arg), .cache = n.in(cache_arg)};
+  PTERYX_ASSIGN(c.start, n.integer(start_arg));
+  PTERYX_TRY(n.expect(x_arg, "shape", {c.cache.dim(0), c.x.dim(1), c.cache.dim(2), c.cache.dim(3)},
+                      c.x.dims));
+  PTERYX_TRY(check_cache_rows(n, x_arg, cache_arg, c.start));
+  return c;
+}
+
+bool cache_fits_gpu(const CacheRows& c) {
+  const int64_t batch = c.cache.dim(0);
+  return batch == 1 || (c.cache.numel() / std::max<int64_t>(batch, 1)) % lanes(c.cache.dtype) == 0;
+}
+
+Status plan_cache_rows(const Node& n, Plan& p, const CacheRows& k, const CacheRows* v) {
+  const int64_t batch = k.x.dim(0);
+  const int64_t row = k.x.dim(2) * k.x.dim(3);
+  const int64_t count = k.x.dim(1) * row;
+  // Rows that begin inside a word touch one word more.
+  const int64_t per_word = std::min(lanes(k.cache.dtype), v == nullptr ? 4 : lanes(v->cache.dtype));
+  const int64_t per_batch = count == 0 ? 0 : (count + per_word - 1) / per_word + (per_word > 1);
+  const shaders::AttentionCacheParams params{.n = u32(count),
+                                             .first = u32(k.start * row),
+                                             .pitch = u32(k.cache.dim(1) * row),
+                                             .words = u32(per_batch),
+                                             .items = u32(batch * per_batch)};
+  std::string prelude = write_function('k');
+  prelude += v == nullptr ? "fn write_v(batch: u32, w: u32) {}\n" : write_function('v');
+  std::vector<Bind> bind = {{"k", k.x}};
+  if (v != nullptr) bind.push_back({"v", v->x});
+  bind.push_back({"k_cache", k.cache, Access::kWords});
+  if (v != nullptr) bind.push_back({"v_cache", v->cache, Access::kWords});
+  return p.dispatch(n, {.shader = &shaders::attention_cache,
+                        .variant = v == nullptr ? "one" : "both",
+                        .prelude = prelude,
+                        .bind = std::move(bind),
+                        .params = bytes_of(params),
+                        .grid = per_element(batch * per_batch, p.caps())});
+}
+
+void write_cache_rows(const Host& h, const CacheRows& c) {
+  const HostTensor x = h.host(c.x.id);
+  const HostTensor cache = h.host(c.cache.id);
+  const int64_t row = c.x.dim(2) * c.x.dim(3);
+  const int64_t count = c.x.dim(1) * row;
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    cache.copy(i / count * c.cache.dim(1) * row + c.start * row + i % count, x, i);
+  }
+}
+
+}  // namespace pteryx::ops::attention
