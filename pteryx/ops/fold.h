@@ -31,11 +31,16 @@ struct Fold {
 // A team for rows of `length` items: few sizes, so that few pipelines serve all lengths.
 Fold make_fold(FoldRoute route, int64_t length, uint32_t max_team, const gpu::Caps& caps);
 
+// How many steps of `lanes` items an invocation takes to cover its share of `length`, rounded up to
+// one of a few numbers; 0 where that is too much to keep in registers.
+uint32_t held_steps(const Fold& f, int64_t length, uint32_t lanes);
+
 bool fits_subgroup_fold(const Node& n, const gpu::Caps& caps);
 
 // How rows of y are written: whole words where every row starts and ends with one, else element by
 // element. Either way the shader sees `y_lanes` and `encode_y`, and owns y[w] for every w.
 Access row_access(DType y, int64_t row_length);
+uint32_t row_lanes(Access access, DType y);
 std::string_view row_access_prelude(Access access);
 
 }  // namespace pteryx::ops

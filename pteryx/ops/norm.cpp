@@ -237,11 +237,12 @@ Status plan(const Node& n, Plan& p) {
   if (n.has_out(2))
     bind.push_back({"rstd", n.out(2), Access::kElements}), stats += "store_rstd(row, rstd); ";
   const std::string prelude = fmt::format(
-      "const centred: bool = {};\nfn offset(row: u32, k: u32) -> u32 {{ return {}; }}\n"
+      "const centred: bool = {};\nconst held: u32 = {}u;\nfn offset(row: u32, k: u32) -> u32 {{ "
+      "return {}; }}\n"
       "fn affine(v: f32, row: u32, k: u32) -> f32 {{ return {}; }}\n"
       "fn put_stats(row: u32, mean: f32, rstd: f32) {{ {}}}\n{}{}",
-      centred(op.kind), offset_text(op.kind), affine, stats, row_access_prelude(access),
-      f.prelude());
+      centred(op.kind), held_steps(f, r.length, row_lanes(access, y.dtype)), offset_text(op.kind),
+      affine, stats, row_access_prelude(access), f.prelude());
   const shaders::NormParams params{.rows = u32(r.rows),
                                    .length = u32(r.length),
                                    .groups = u32(r.groups),

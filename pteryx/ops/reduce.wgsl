@@ -2,7 +2,7 @@
 // A row may be cut into `splits` parts of `chunk` items, which then count as rows of their own: row + part * rows.
 // Host guarantees: row_dims and item_dims are the kept and the reduced dims of x, merged and right-aligned.
 // The prelude gives `alias acc`, `fn identity() -> acc`, `fn combine`, `fn item(at: u32, k: u32) -> acc` for element
-// x[at], the k-th of its row, `fn emit(row: u32, lane: u32, v: acc)`, `fn flush(unit: u32)` and `rows_per_team`.
+// x[at], the k-th of its row, `flat_items` where the reduced dims merge to one, `fn emit(row: u32, lane: u32, v: acc)`, `fn flush(unit: u32)` and `rows_per_team`.
 #include "common/index.wgsl"
 
 struct Params {
@@ -24,6 +24,7 @@ fn row_offset(row: u32) -> u32 {
 }
 
 fn item_offset(k: u32) -> u32 {
+  if (flat_items) { return k * params.item_strides[1].w; }
   var rest = k;
   var at = 0u;
   for (var d = 7u; d > params.item_first; d--) {
@@ -34,7 +35,8 @@ fn item_offset(k: u32) -> u32 {
   return at + rest * params.item_strides[params.item_first >> 2u][params.item_first & 3u];
 }
 
-// One invocation's share of a row. Blocks of 32 keep the rounding of long sums near that of a tree.
+// One invocation's share of a row. Blocks of 32 keep the rounding of long sums near that of a tree; fours let loads
+// overlap.
 fn gather(row: u32, lane: u32) -> acc {
   let base = row_offset(row % params.rows);
   let start = row / params.rows * params.chunk;
@@ -43,7 +45,15 @@ fn gather(row: u32, lane: u32) -> acc {
   for (var first = start + lane; first < end; first += team * 32u) {
     var part = identity();
     let stop = min(first + team * 32u, end);
-    for (var k = first; k < stop; k += team) { part = combine(part, item(base + item_offset(k), k)); }
+    var k = first;
+    for (; k + team * 3u < stop; k += team * 4u) {
+      let a = item(base + item_offset(k), k);
+      let b = item(base + item_offset(k + team), k + team);
+      let c = item(base + item_offset(k + team * 2u), k + team * 2u);
+      let d = item(base + item_offset(k + team * 3u), k + team * 3u);
+      part = combine(part, combine(combine(a, b), combine(c, d)));
+    }
+    for (; k < stop; k += team) { part = combine(part, item(base + item_offset(k), k)); }
     total = combine(total, part);
   }
   return total;

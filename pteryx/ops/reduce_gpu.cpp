@@ -145,10 +145,10 @@ Status plan_parts(const Node& n, Plan& p, const Reduction& s, const Kernel& k, c
   params.splits = u32(parts);
   to = p.scratch(DType::kI32, {parts, s.row_count, k.words});
   const std::string prelude = fmt::format(
-      "alias acc = {};\nconst rows_per_team: u32 = 1u;\n{}{}"
+      "alias acc = {};\nconst rows_per_team: u32 = 1u;\nconst flat_items: bool = {};\n{}{}"
       "fn item(at: u32, k: u32) -> acc {{ return start(load_x(at), k); }}\n"
       "fn emit(row: u32, lane: u32, v: acc) {{ parts[row] = v; }}\nfn flush(unit: u32) {{}}\n{}",
-      k.acc, k.fold, k.start, f.prelude());
+      k.acc, s.items.dims.rank() <= 1, k.fold, k.start, f.prelude());
   return p.dispatch(n, {.shader = &shaders::reduce,
                         .variant = n.def().name,
                         .prelude = prelude,
@@ -164,12 +164,13 @@ Status plan_rows(const Node& n, Plan& p, const Reduction& s, const Kernel& k, co
   const Tensor y = n.out();
   const shaders::ReduceParams params = make_params(s, count);
   const std::string prelude = fmt::format(
-      "alias acc = {};\nconst rows_per_team: u32 = y_lanes;\nvar<private> word: u32 = "
-      "0u;\nvar<private> word2: u32 = 0u;\n"
+      "alias acc = {};\nconst rows_per_team: u32 = y_lanes;\nconst flat_items: bool = {};\n"
+      "var<private> word: u32 = 0u;\nvar<private> word2: u32 = 0u;\n"
       "{}{}fn item(at: u32, k: u32) -> acc {{ return {}; }}\n"
       "fn emit(row: u32, lane: u32, v: acc) {{ {} }}\nfn flush(unit: u32) {{ y[unit] = word; {} "
       "}}\n{}",
-      k.acc, k.fold, raw ? "" : k.start, raw ? "parts[at]" : "start(load_x(at), k)", k.finish,
+      k.acc, s.items.dims.rank() <= 1, k.fold, raw ? "" : k.start,
+      raw ? "parts[at]" : "start(load_x(at), k)", k.finish,
       s.rule == Rule::kVarMean ? "mean[unit] = word2;" : "", f.prelude());
   std::vector<Bind> bind = {from, {"y", y, Access::kWords}};
   if (has_index(s.rule) && has_value(s.rule)) bind.push_back({"indices", n.out(1), Access::kWords});

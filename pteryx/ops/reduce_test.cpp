@@ -91,56 +91,79 @@ const Shape kShapes[] = {
     {{2, 1, 2, 3, 1, 2, 2, 3}, {1, 3, 5, 7}},
 };
 
+const Shape kRows{{7, 33}, {1}};
+const Shape kColumns{{7, 33}, {0}};
+
+void check_sum(const Shape& s, DType t, bool keep) {
+  const TestTensor x = random(t, s.dims, 3);
+  const Grouped g = group(x, s.over, keep);
+  expect_op(Case("aten.sum.dim_IntList").in(x).ints(s.over).flag(keep).none().out(t, g.dims),
+            {apply(g, t, sum)}, t == DType::kF16 ? Tolerance{2e-2, 2e-3} : Tolerance{1e-4, 1e-5});
+}
+void check_mean(const Shape& s, DType t) {
+  const TestTensor x = random(t, s.dims, 3);
+  const Grouped g = group(x, s.over, false);
+  expect_op(Case("aten.mean.dim").in(x).ints(s.over).flag(false).none().out(t, g.dims),
+            {apply(g, t, mean)}, {1e-5, t == DType::kF16 ? 2e-3 : 1e-5});
+}
+
 TEST(Reduce, SumsAndMeansOverAnyDims) {
   for (const Shape& s : kShapes) {
-    for (const DType t : {DType::kF32, DType::kF16, DType::kF64}) {
-      if (t == DType::kF16 && s.dims.rank() > 3) continue;
-      for (const bool keep : {false, true}) {
-        const TestTensor x = random(t, s.dims, 3);
-        const Grouped g = group(x, s.over, keep);
-        const Tolerance tol = t == DType::kF16 ? Tolerance{2e-2, 2e-3} : Tolerance{1e-4, 1e-5};
-        expect_op(Case("aten.sum.dim_IntList").in(x).ints(s.over).flag(keep).none().out(t, g.dims),
-                  {apply(g, t, sum)}, tol);
-        if (keep) continue;
-        expect_op(Case("aten.mean.dim").in(x).ints(s.over).flag(keep).none().out(t, g.dims),
-                  {apply(g, t, mean)}, {1e-5, t == DType::kF16 ? 2e-3 : 1e-5});
-      }
-    }
+    check_sum(s, DType::kF32, false);
+    check_sum(s, DType::kF32, true);
+    check_mean(s, DType::kF64);
+  }
+  for (const Shape& s : {kRows, kColumns}) {
+    check_sum(s, DType::kF16, false);
+    check_mean(s, DType::kF32);
   }
 }
 
-TEST(Reduce, ExtremesAndTheirFirstIndex) {
+// An extreme of each row, named "aten.amax.default" and so on; rows of integers have ties.
+TestTensor ties(DType t, const Dims& d) { return random(t, d, 4, 0, is_float(t) ? 1 : 9); }
+void check_value(const std::string& op, const Rule& rule, const Shape& s, DType t) {
+  const TestTensor x = ties(t, s.dims);
+  const Grouped g = group(x, s.over, true);
+  expect_op(Case(op).in(x).ints(s.over).flag(true).out(t, g.dims), {apply(g, t, rule)}, kExact);
+}
+void check_index(const std::string& op, const Rule& rule, const Shape& s, DType t, DType index) {
+  const TestTensor x = ties(t, s.dims);
+  const Grouped g = group(x, s.over, true);
+  Case c(op);
+  s.over.empty() ? c.in(x).none() : c.in(x).integer(s.over[0]);
+  expect_op(c.flag(true).out(index, g.dims), {apply(g, index, rule)}, kExact);
+}
+void check_pair(const std::string& op, const Rule& value, const Rule& index, const Shape& s,
+                DType t) {
+  const TestTensor x = ties(t, s.dims);
+  const Grouped g = group(x, s.over, false);
+  expect_op(Case(op).in(x).integer(s.over[0]).flag(false).outs(
+                {{t, g.dims, {}}, {DType::kI64, g.dims, {}}}),
+            {apply(g, t, value), apply(g, DType::kI64, index)}, kExact);
+}
+
+TEST(Reduce, ExtremesOverAnyDims) {
   for (const Shape& s : kShapes) {
-    if (s.dims.empty()) continue;
-    for (const DType t : {DType::kF32, DType::kF16, DType::kI32, DType::kI64, DType::kU8}) {
-      const TestTensor x = random(t, s.dims, 4, 0, is_float(t) ? 1 : 9);  // integers tie
-      const Grouped g = group(x, s.over, true);
-      expect_op(Case("aten.amax.default").in(x).ints(s.over).flag(true).out(t, g.dims),
-                {apply(g, t, largest)}, kExact);
-      if (t != DType::kF32 && t != DType::kI64) continue;
-      expect_op(Case("aten.amin.default").in(x).ints(s.over).flag(true).out(t, g.dims),
-                {apply(g, t, smallest)}, kExact);
-      if (s.over.size() > 1) continue;
-      const DType i = t == DType::kF32 ? DType::kI64 : DType::kI32;
-      Case c("aten.argmax.default");
-      s.over.empty() ? c.in(x).none() : c.in(x).integer(s.over[0]);
-      expect_op(c.flag(true).out(i, g.dims), {apply(g, i, first_largest)}, kExact);
-      if (s.over.empty()) continue;
-      expect_op(Case("aten.argmin.default").in(x).integer(s.over[0]).flag(true).out(i, g.dims),
-                {apply(g, i, first_smallest)}, kExact);
-      expect_op(Case("aten.max.dim")
-                    .in(x)
-                    .integer(s.over[0])
-                    .flag(true)
-                    .outs({{t, g.dims, {}}, {i, g.dims, {}}}),
-                {apply(g, t, largest), apply(g, i, first_largest)}, kExact);
-      expect_op(Case("aten.min.dim")
-                    .in(x)
-                    .integer(s.over[0])
-                    .flag(true)
-                    .outs({{t, g.dims, {}}, {i, g.dims, {}}}),
-                {apply(g, t, smallest), apply(g, i, first_smallest)}, kExact);
-    }
+    check_value("aten.amax.default", largest, s, DType::kF32);
+    check_value("aten.amin.default", smallest, s, DType::kI64);
+  }
+  for (const DType t : {DType::kF16, DType::kI32, DType::kU8, DType::kBool}) {
+    check_value("aten.amax.default", largest, kColumns, t);
+  }
+  check_value("aten.amin.default", smallest, kRows, DType::kF32);
+}
+
+TEST(Reduce, FirstIndexOfTheExtreme) {
+  for (const Shape& s : kShapes) {
+    if (s.over.size() > 1) continue;
+    check_index("aten.argmax.default", first_largest, s, DType::kF32, DType::kI64);
+    check_index("aten.argmin.default", first_smallest, s, DType::kI64, DType::kI64);
+  }
+  check_index("aten.argmin.default", first_smallest, kRows, DType::kI32, DType::kI32);
+  for (const Shape& s : {kRows, kColumns}) {
+    check_pair("aten.max.dim", largest, first_largest, s, DType::kF32);
+    check_pair("aten.min.dim", smallest, first_smallest, s, DType::kI32);
+    check_pair("aten.max.dim", largest, first_largest, s, DType::kI64);
   }
 }
 
@@ -157,29 +180,27 @@ TEST(Reduce, PairOfHalvesAndIndices) {
 }
 
 TEST(Reduce, WholeTensorForms) {
-  for (const DType t : {DType::kF32, DType::kI32}) {
-    const TestTensor x = random(t, {3, 67}, 6, 1, 3);
-    const Grouped g = group(x, {}, false);
-    expect_op(Case("aten.max.default").in(x).out(t, {}), {apply(g, t, largest)}, kExact);
-    expect_op(Case("aten.min.default").in(x).out(t, {}), {apply(g, t, smallest)}, kExact);
-    expect_op(Case("aten.sum.default").in(x).none().out(t, {}), {apply(g, t, sum)}, {1e-3, 0});
-  }
   const TestTensor x = random(DType::kF32, {3, 20}, 6, 0.5, 2);
+  const Grouped all = group(x, {}, false);
+  const auto check = [&](const Case& c, const Grouped& g, const Rule& rule) {
+    expect_op(c, {apply(g, DType::kF32, rule)}, {1e-6, 1e-5});
+  };
   const auto product = [](const std::vector<double>& r) {
     double p = 1;
     for (const double v : r) p *= v;
     return p;
   };
-  expect_op(Case("aten.prod.default").in(x).none().out(DType::kF32, {}),
-            {apply(group(x, {}, false), DType::kF32, product)}, {0, 1e-5});
-  expect_op(Case("aten.prod.dim_int").in(x).integer(1).flag(false).none().out(DType::kF32, {3}),
-            {apply(group(x, {1}, false), DType::kF32, product)}, {0, 1e-5});
-  expect_op(Case("aten.mean.default").in(x).none().out(DType::kF32, {}),
-            {apply(group(x, {}, false), DType::kF32, mean)}, {1e-5, 1e-5});
+  check(Case("aten.max.default").in(x).out(DType::kF32, {}), all, largest);
+  check(Case("aten.min.default").in(x).out(DType::kF32, {}), all, smallest);
+  check(Case("aten.sum.default").in(x).none().out(DType::kF32, {}), all, sum);
+  check(Case("aten.mean.default").in(x).none().out(DType::kF32, {}), all, mean);
+  check(Case("aten.prod.default").in(x).none().out(DType::kF32, {}), all, product);
+  check(Case("aten.prod.dim_int").in(x).integer(1).flag(false).none().out(DType::kF32, {3}),
+        group(x, {1}, false), product);
 }
 
 TEST(Reduce, SumsOfBoolsAndIntegersCount) {
-  for (const DType t : {DType::kBool, DType::kU8, DType::kI32}) {
+  for (const DType t : {DType::kBool, DType::kI32}) {
     const TestTensor x = random(t, {4, 70}, 7, 0, 1);
     const Grouped g = group(x, {1}, false);
     for (const DType to : {DType::kI64, DType::kI32}) {
@@ -190,23 +211,15 @@ TEST(Reduce, SumsOfBoolsAndIntegersCount) {
 }
 
 TEST(Reduce, LongRowsKeepTheirPrecision) {
-  for (const Dims& d : {Dims{1, 128256}, Dims{3, 40000}, Dims{40000, 3}}) {
-    for (const int64_t over : {0, 1}) {
-      const TestTensor x = random(DType::kF32, d, 8, 0, 1);
-      const Grouped g = group(x, {over}, false);
-      double most = 0;
-      for (const auto& r : g.rows) most = std::max(most, sum(r));
-      expect_op(Case("aten.sum.dim_IntList")
-                    .in(x)
-                    .ints({over})
-                    .flag(false)
-                    .none()
-                    .out(DType::kF32, g.dims),
-                {apply(g, DType::kF32, sum)}, {most * 1e-6, 0});
-      expect_op(
-          Case("aten.argmax.default").in(x).integer(over).flag(false).out(DType::kI64, g.dims),
-          {apply(g, DType::kI64, first_largest)}, kExact);
-    }
+  for (const Shape& s : {Shape{{1, 128256}, {1}}, Shape{{40000, 3}, {0}}, Shape{{2000, 40}, {0}}}) {
+    const TestTensor x = random(DType::kF32, s.dims, 8, 0, 1);
+    const Grouped g = group(x, s.over, false);
+    double most = 0;
+    for (const auto& r : g.rows) most = std::max(most, sum(r));
+    expect_op(
+        Case("aten.sum.dim_IntList").in(x).ints(s.over).flag(false).none().out(DType::kF32, g.dims),
+        {apply(g, DType::kF32, sum)}, {most * 1e-6, 0});
+    check_index("aten.argmax.default", first_largest, s, DType::kF32, DType::kI64);
   }
 }
 
@@ -223,32 +236,39 @@ TEST(Reduce, VarianceOfValuesFarFromZero) {
     const TestTensor x = random(DType::kF32, s.dims, 9, 999, 1001);
     const Grouped g = group(x, s.over, false);
     for (const double c : {0.0, 1.0}) {
-      const TestTensor want = apply(g, DType::kF32, [&](const auto& r) { return variance(r, c); });
       expect_op(Case("aten.var.correction")
                     .in(x)
                     .ints(s.over)
                     .number(c)
                     .flag(false)
                     .out(DType::kF32, g.dims),
-                {want}, {1e-6, 1e-4});
-      expect_op(
-          Case("aten.var.dim").in(x).ints(s.over).flag(c == 1).flag(false).out(DType::kF32, g.dims),
-          {want}, {1e-6, 1e-4});
+                {apply(g, DType::kF32, [&](const auto& r) { return variance(r, c); })},
+                {1e-6, 1e-4});
     }
-    expect_op(
-        Case("aten.std.correction").in(x).ints(s.over).none().flag(false).out(DType::kF32, g.dims),
-        {apply(g, DType::kF32, [&](const auto& r) { return std::sqrt(variance(r, 1)); })},
-        {1e-6, 1e-4});
-    expect_op(Case("aten.var_mean.correction")
-                  .in(x)
-                  .ints(s.over)
-                  .integer(0)
-                  .flag(false)
-                  .outs({{DType::kF32, g.dims, {}}, {DType::kF32, g.dims, {}}}),
-              {apply(g, DType::kF32, [&](const auto& r) { return variance(r, 0); }),
-               apply(g, DType::kF32, mean)},
-              {1e-4, 1e-4});
   }
+}
+
+TEST(Reduce, FormsOfVariance) {
+  const TestTensor x = random(DType::kF32, {5, 33}, 9);
+  const Grouped g = group(x, {1}, false);
+  const TestTensor unbiased = apply(g, DType::kF32, [](const auto& r) { return variance(r, 1); });
+  const TestTensor biased = apply(g, DType::kF32, [](const auto& r) { return variance(r, 0); });
+  TestTensor deviation = unbiased;
+  for (double& v : deviation.data) v = std::sqrt(v);
+  const Tolerance tol{1e-5, 1e-5};
+  expect_op(Case("aten.var.dim").in(x).ints({1}).flag(true).flag(false).out(DType::kF32, {5}),
+            {unbiased}, tol);
+  expect_op(Case("aten.var.dim").in(x).ints({1}).flag(false).flag(false).out(DType::kF32, {5}),
+            {biased}, tol);
+  expect_op(Case("aten.std.correction").in(x).ints({1}).none().flag(false).out(DType::kF32, {5}),
+            {deviation}, tol);
+  expect_op(Case("aten.var_mean.correction")
+                .in(x)
+                .ints({1})
+                .integer(0)
+                .flag(false)
+                .outs({{DType::kF32, {5}, {}}, {DType::kF32, {5}, {}}}),
+            {biased, apply(g, DType::kF32, mean)}, tol);
 }
 
 TEST(Reduce, NothingGivesTheIdentity) {

@@ -91,7 +91,7 @@ Status shape(const Node& n, Shapes& s) {
   return row(n).layout == Layout::kInterleaved ? Status() : s.set(1, n.in(kXk).dims);
 }
 
-// One word of a result; {0} is q or k.
+// One word of a result; @ is q or k.
 std::string rotate_function(char which) {
   std::string text = R"(
 fn rotate_@(w: u32) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/ops/shaders/softmax.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "pteryx/ops/fold.h"
@@ -45,25 +46,70 @@ Status shape(const Node& n, Shapes& s) {
   return s.set(n.in(kX).dims);
 }
 
+// Few long rows leave most of a GPU idle: cut them into parts, in two passes.
+int64_t splits_of(const Extents& e) {
+  constexpr int64_t kPart = 4096;
+  constexpr int64_t kEnoughParts = 512;
+  const int64_t rows = e.outer * e.inner;
+  if (e.length < 2 * kPart || rows * 2 > kEnoughParts) return 1;
+  return std::min(e.length / kPart, kEnoughParts / std::max<int64_t>(rows, 1));
+}
+
+// What one of the passes reads and writes: 0 is alone, 1 makes the parts that 2 uses.
+struct Pass {
+  int kind;
+  Tensor parts;
+};
+
+Status plan_pass(const Node& n, Plan& p, const Extents& e, const Fold& f, const Pass& pass,
+                 const shaders::SoftmaxParams& params) {
+  const Tensor y = n.out();
+  std::string_view parts =
+      "fn put_part(i: u32, v: acc) {}\nfn get_part(i: u32) -> acc { return acc(0.0); }\n";
+  Access access = e.inner == 1 ? row_access(y.dtype, e.length) : row_access(y.dtype, 1);
+  std::vector<Bind> bind = {{"x", n.in(kX)}};
+  if (pass.kind == 1) {  // y is not written
+    access = Access::kRawWrite;
+    parts =
+        "fn put_part(i: u32, v: acc) { parts[i] = v; }\nfn get_part(i: u32) -> acc { return "
+        "acc(0.0); }\n"
+        "alias y_t = f32;\n";
+    bind.push_back({"parts", pass.parts, Access::kRawWrite, "vec2<f32>"});
+  } else if (pass.kind == 2) {
+    parts = "fn put_part(i: u32, v: acc) {}\nfn get_part(i: u32) -> acc { return parts[i]; }\n";
+    bind.push_back({"parts", pass.parts, Access::kRawRead, "vec2<f32>"});
+  }
+  bind.push_back({"y", y, access, "u32"});
+  const std::string prelude = fmt::format(
+      "const pass_kind: u32 = {}u;\nconst held: u32 = {}u;\n"
+      "fn result(x: f32, peak: f32, total: f32) -> f32 {{ return {}; }}\n{}{}{}",
+      pass.kind, held_steps(f, params.chunk, row_lanes(access, y.dtype)), row(n).result, parts,
+      row_access_prelude(access), f.prelude());
+  return p.dispatch(n, {.shader = &shaders::softmax,
+                        .variant = row(n).log ? "log" : "",
+                        .prelude = prelude,
+                        .bind = std::move(bind),
+                        .params = bytes_of(params),
+                        .grid = f.grid(int64_t{params.rows} * params.splits, p.caps()),
+                        .subgroups = f.block != 0});
+}
+
 template <FoldRoute R>
 Status plan(const Node& n, Plan& p) {
   PTERYX_ASSIGN(const Extents e, extents(n));
   const int64_t rows = e.length == 0 ? 0 : e.outer * e.inner;
-  const Tensor y = n.out();
-  const Fold f = make_fold(R, e.length, 1024, p.caps());
-  const Access access = e.inner == 1 ? row_access(y.dtype, e.length) : row_access(y.dtype, 1);
-  const shaders::SoftmaxParams params{
-      .rows = u32(rows), .length = u32(e.length), .inner = u32(e.inner)};
-  const std::string prelude =
-      fmt::format("fn result(x: f32, peak: f32, total: f32) -> f32 {{ return {}; }}\n{}{}",
-                  row(n).result, row_access_prelude(access), f.prelude());
-  return p.dispatch(n, {.shader = &shaders::softmax,
-                        .variant = row(n).log ? "log" : "",
-                        .prelude = prelude,
-                        .bind = {{"x", n.in(kX)}, {"y", y, access}},
-                        .params = bytes_of(params),
-                        .grid = f.grid(rows, p.caps()),
-                        .subgroups = f.block != 0});
+  const int64_t splits = R == FoldRoute::kSerial ? 1 : splits_of(e);
+  const int64_t chunk = splits == 1 ? e.length : (e.length / splits + 64) / 64 * 64;
+  const shaders::SoftmaxParams params{.rows = u32(rows),
+                                      .length = u32(e.length),
+                                      .inner = u32(e.inner),
+                                      .splits = u32(splits),
+                                      .chunk = u32(chunk)};
+  const Fold f = make_fold(R, chunk, 1024, p.caps());
+  if (splits == 1) return plan_pass(n, p, e, f, {0, {}}, params);
+  const Tensor parts = p.scratch(DType::kF32, {rows, splits, 2});
+  PTERYX_TRY(plan_pass(n, p, e, f, {1, parts}, params));
+  return plan_pass(n, p, e, f, {2, parts}, params);
 }
 
 // Teams read neighbouring items of a row; lone invocations read neighbouring rows where those are

@@ -1,14 +1,19 @@
-// y[o, k, i] = exp(x - max) / sum exp(x - max) over k, or its logarithm. A team of invocations works on one (o, i).
-// Host guarantees: x and y are [outer, length, inner], rows = outer * inner, y_lanes divides length if inner is 1, else is 1.
-// The prelude gives `fn result(x: f32, peak: f32, total: f32) -> f32`.
+// y[o, k, i] = exp(x - max) / sum exp(x - max) over k, or its logarithm. A team of invocations works on one (o, i), or
+// on one of `splits` parts of it, of `chunk` items: then a first pass leaves each part's (max, sum), a second uses them.
+// Host guarantees: x and y are [outer, length, inner], rows = outer * inner; y_lanes divides chunk and length if inner
+// is 1, else is 1.
+// The prelude gives `fn result(x: f32, peak: f32, total: f32) -> f32`; `held`, the number of words of y that cover an
+// invocation's share, which then stays in registers, or 0 to read it anew each time; `pass_kind`, 0 for all at once,
+// 1 and 2 for the passes over parts, with `fn put_part(i: u32, v: acc)` and `fn get_part(i: u32) -> acc`.
 #include "common/index.wgsl"
 
-struct Params { rows: u32, length: u32, inner: u32 }
+struct Params { rows: u32, length: u32, inner: u32, splits: u32, chunk: u32 }
 @group(0) @binding(0) var<uniform> params: Params;
 
 // (largest x, sum of exp(x - largest)) of a part of a row.
 alias acc = vec2<f32>;
 const lowest: f32 = -3.4028234e38;
+const slots: u32 = max(held * y_lanes, 1u);
 
 // exp of a difference that is not positive. Below -103 the result is 0; the clamp keeps infinities out of exp.
 fn decay(difference: f32) -> f32 { return select(0.0, exp(max(difference, -104.0)), difference > -103.0); }
@@ -18,32 +23,66 @@ fn combine(a: acc, b: acc) -> acc {
   return acc(peak, a.y * decay(a.x - peak) + b.y * decay(b.x - peak));
 }
 
-// Infinities stay out of sums; a result is made from x as it is.
-fn x_at(base: u32, k: u32) -> f32 { return load_x(base + k * params.inner); }
-fn finite_at(base: u32, k: u32) -> f32 { return max(x_at(base, k), lowest); }
-
 @compute @workgroup_size(wg_size)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
-  let row = flat_group(group, groups) * (wg_size / team) + local / team;
+  let unit = flat_group(group, groups) * (wg_size / team) + local / team;
   let lane = local & (team - 1u);
+  let row = unit / params.splits;
   let inside = row < params.rows;
   let base = row / params.inner * params.inner * params.length + row % params.inner;
-  var part = acc(lowest, 0.0);
-  if (inside) {
-    for (var k = lane; k < params.length; k += team) { part.x = max(part.x, finite_at(base, k)); }
-    for (var first = lane; first < params.length; first += team * 32u) {
+  let start = unit % params.splits * params.chunk;
+  let end = select(0u, min(start + params.chunk, params.length), inside);
+  let first = start + lane * y_lanes;
+  let step = team * y_lanes;
+
+  var kept: array<f32, slots>;
+  for (var s = 0u; s < held * y_lanes; s++) {
+    let k = first + s / y_lanes * step + s % y_lanes;
+    if (k < end) { kept[s] = load_x(base + k * params.inner); }
+  }
+  // Infinities stay out of sums; a result is made from x as it is.
+  var own = acc(lowest, 0.0);
+  if (pass_kind == 2u) {
+    for (var s = lane; s < select(0u, params.splits, inside); s += team) {
+      own = combine(own, get_part(row * params.splits + s));
+    }
+  } else if (held > 0u) {
+    for (var s = 0u; s < held * y_lanes; s++) {
+      if (first + s / y_lanes * step + s % y_lanes < end) { own.x = max(own.x, kept[s]); }
+    }
+    for (var s = 0u; s < held * y_lanes; s++) {
+      if (first + s / y_lanes * step + s % y_lanes < end) { own.y += decay(max(kept[s], lowest) - own.x); }
+    }
+  } else {
+    for (var k = start + lane; k < end; k += team) { own.x = max(own.x, load_x(base + k * params.inner)); }
+    for (var block_start = start + lane; block_start < end; block_start += team * 32u) {
       var sum = 0.0;
-      let end = min(first + team * 32u, params.length);
-      for (var k = first; k < end; k += team) { sum += decay(finite_at(base, k) - part.x); }
-      part.y += sum;
+      for (var k = block_start; k < min(block_start + team * 32u, end); k += team) {
+        sum += decay(max(load_x(base + k * params.inner), lowest) - own.x);
+      }
+      own.y += sum;
     }
   }
-  let whole = fold(part, local);
-  if (!inside) { return; }
-  for (var k = lane * y_lanes; k < params.length; k += team * y_lanes) {
+  let whole = fold(own, local);
+  if (pass_kind == 1u) {
+    if (lane == 0u && inside) { put_part(unit, whole); }
+    return;
+  }
+  if (held > 0u) {
+    for (var i = 0u; i < held; i++) {
+      let k = first + i * step;
+      var word = 0u;
+      for (var j = 0u; j < y_lanes; j++) { word |= encode_y(j, result(kept[i * y_lanes + j], whole.x, whole.y)); }
+      if (k < end) { y[(base + k * params.inner) / y_lanes] = word; }
+    }
+    return;
+  }
+  for (var k = first; k < end; k += step) {
     var word = 0u;
-    for (var j = 0u; j < y_lanes; j++) { word |= encode_y(j, result(x_at(base, k + j), whole.x, whole.y)); }
+    for (var j = 0u; j < y_lanes; j++) {
+      word |= encode_y(j, result(load_x(base + (k + j) * params.inner), whole.x, whole.y));
+    }
     y[(base + k * params.inner) / y_lanes] = word;
   }
 }

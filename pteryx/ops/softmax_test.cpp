@@ -76,6 +76,8 @@ TEST(Softmax, HalvesOfEvenAndOddRows) {
 TEST(Softmax, LongRows) {
   check(random(DType::kF32, {1, 128256}, 3, -12, 12), -1, false, {1e-6, 1e-5});
   check(random(DType::kF32, {2, 32000}, 4, -12, 12), -1, true, {1e-5, 1e-5});
+  check(random(DType::kF32, {300, 5000}, 4, -12, 12), -1, false, {1e-6, 1e-5});
+  check(random(DType::kF16, {1, 9001}, 4, -9, 9), -1, false, {1e-3, 2e-3});
 }
 
 TEST(Softmax, EmptyTensors) {

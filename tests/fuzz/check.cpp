@@ -60,8 +60,8 @@ Status check_method(const Program& program, const MethodRecord& m) {
   caps.subgroup_min = caps.subgroup_max = 32;
   caps.max_buffer_bytes = uint64_t{4} << 30;
   caps.max_binding_bytes = uint64_t{2} << 30;
-  const auto layout = make_layout(g, {.caps = caps, .forced_routes = {}}, {});
-  return layout.ok() ? Status() : layout.status();
+  auto layout = make_layout(g, {.caps = caps, .forced_routes = {}}, {});
+  return layout.ok() ? Status() : std::move(layout).status();
 }
 
 // Every method, also behind one that is refused.
