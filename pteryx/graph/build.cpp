@@ -33,6 +33,10 @@ bool identity_order(std::span<const uint8_t> order) {
   return true;
 }
 
+// Each call of a delegate is inlined. Exporters make one delegate for each call; a file that calls
+// one again and again must not grow with the square of its size.
+constexpr uint64_t kInliningFactor = 16;
+
 class Builder {
  public:
   Builder(const program::Program& program, const MethodRecord& method, const OpLookup& ops)
@@ -73,7 +77,24 @@ class Builder {
       }
       blobs_.push_back(std::move(blob).value());
     }
+    uint64_t size = method_.values.size() + method_.instructions.size();
+    for (const Blob& blob : blobs_) size += inlined_size(blob);
+    inlining_left_ = 4096 + kInliningFactor * size;
     return {};
+  }
+
+  // What inlining a blob adds to the graph: values, nodes, arguments and items of lists.
+  static uint64_t inlined_size(const Blob& blob) {
+    uint64_t n = blob.values.size();
+    for (const BlobValue& v : blob.values) {
+      std::visit(
+          [&](const auto& content) {
+            if constexpr (requires { content.items.size(); }) n += content.items.size();
+          },
+          v);
+    }
+    for (const BlobCall& call : blob.chain) n += 1 + call.args.size();
+    return n;
   }
 
   // Which method values some instruction writes: their scalars are live.
@@ -454,6 +475,14 @@ class Builder {
           "arguments",
           current_call_, call.delegate, blob.inputs.size(), blob.outputs.size(), call.args.size()));
     }
+    const uint64_t size = inlined_size(blob);
+    if (size > inlining_left_) {
+      return invalid_program(
+          fmt::format("instruction {}: delegate {} is called too often: its calls make the method "
+                      "over {} times what the file holds",
+                      current_call_, call.delegate, kInliningFactor));
+    }
+    inlining_left_ -= size;
     Inlining in{blob, call, std::vector<ValueId>(blob.values.size(), kNoValue), find_mutated(blob)};
     for (size_t i = 0; i < blob.inputs.size(); ++i) PTERYX_TRY(bind_input(in, i));
     std::vector<bool> bound(blob.outputs.size());
@@ -717,6 +746,7 @@ class Builder {
   std::unordered_map<uint32_t, std::unordered_map<uint32_t, ValueId>> blob_prepacked_;
   int32_t current_delegate_ = -1;
   uint32_t current_call_ = 0;
+  uint64_t inlining_left_ = 0;
 };
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "pteryx/program/testing/build.h"
+
 namespace pteryx::graph {
 namespace {
 
@@ -227,6 +229,39 @@ TEST(Build, OtherBackendsAreNamed) {
   ASSERT_FALSE(g.ok());
   EXPECT_EQ(g.status().code(), Code::kUnsupported);
   EXPECT_NE(g.status().message().find("'XnnpackBackend'"), std::string_view::npos);
+}
+
+// Each call is inlined, so many calls of one large delegate would make a graph that grows with the
+// square of the file.
+TEST(Build, ADelegateMayNotBeCalledWithoutEnd) {
+  program::testing::BlobBuilder blob;
+  for (int i = 0; i < 1000; ++i) blob.add_int(i);
+  const int32_t x = blob.add_tensor();
+  const int32_t y = blob.add_tensor();
+  blob.inputs = {static_cast<uint32_t>(x)};
+  blob.outputs = {static_cast<uint32_t>(y)};
+  blob.add_call("aten::relu.out", {x, y});
+  const std::string content = blob.finish();
+  const auto build = [&](int calls) {
+    program::testing::ProgramBuilder p;
+    const int32_t in = p.add_tensor();
+    const int32_t out = p.add_tensor();
+    p.inputs = {in};
+    p.outputs = {out};
+    const int32_t delegate = p.add_delegate("VulkanBackend", content);
+    for (int i = 0; i < calls; ++i) p.add_delegate_call(delegate, {in, out});
+    const auto file = p.finish();
+    const auto program = program::Program::parse(file);
+    if (!program.ok()) return program.status();
+    static const Ops ops;
+    auto g = build_graph(*program, program->methods()[0], ops);
+    return g.ok() ? Status() : g.status();
+  };
+  EXPECT_TRUE(build(15).ok()) << build(15).message();
+  const Status s = build(100);
+  EXPECT_EQ(s.code(), Code::kInvalidProgram);
+  EXPECT_NE(s.message().find("delegate 0 is called too often"), std::string_view::npos)
+      << s.message();
 }
 
 TEST(Build, IntsTravelBetweenDelegates) {

@@ -53,6 +53,8 @@ Result<Rope> read_pair(const Node& n) {
   const Tensor q = n.in(kXq);
   const Tensor k = n.in(kXk);
   const bool halves = row(n).layout == Layout::kHalves;
+  if (!n.has_out(0) || !n.has_out(1))
+    return n.fail(Code::kInvalidProgram, "y: expected two result tensors");
   Rope r{.length = q.dim(1), .size = q.dim(3), .heads_q = q.dim(2), .heads_k = k.dim(2)};
   PTERYX_TRY(n.expect(kXk, "shape", {q.dim(0), r.length, r.heads_k, r.size}, k.dims));
   const int64_t columns = n.in(kCos).dim(1);

@@ -14,13 +14,16 @@ namespace pteryx::ops {
 
 // Families, one file each.
 void add_any_all(std::vector<OpDef>& table);
+void add_affine(std::vector<OpDef>& table);
 void add_attention(std::vector<OpDef>& table);
 void add_binary(std::vector<OpDef>& table);
+void add_choose_qparams(std::vector<OpDef>& table);
 void add_conv(std::vector<OpDef>& table);
 void add_copy(std::vector<OpDef>& table);
 void add_copy_index(std::vector<OpDef>& table);
 void add_creation(std::vector<OpDef>& table);
 void add_distance(std::vector<OpDef>& table);
+void add_embedding_q4(std::vector<OpDef>& table);
 void add_grid(std::vector<OpDef>& table);
 void add_index(std::vector<OpDef>& table);
 void add_item(std::vector<OpDef>& table);
@@ -30,6 +33,7 @@ void add_matmul(std::vector<OpDef>& table);
 void add_norm(std::vector<OpDef>& table);
 void add_pool(std::vector<OpDef>& table);
 void add_put(std::vector<OpDef>& table);
+void add_qlinear(std::vector<OpDef>& table);
 void add_reduce(std::vector<OpDef>& table);
 void add_rope(std::vector<OpDef>& table);
 void add_scalars(std::vector<OpDef>& table);

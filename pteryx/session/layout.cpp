@@ -263,18 +263,20 @@ class Maker {
 
   // ---- blocks
 
-  // The method input that holds the same elements as `id`, through copies and views; kNoValue if
-  // there is none.
-  ValueId trace_to_input(ValueId id) const {
+  // The method input that holds the same elements as `id` does before `node`, through copies and
+  // views; kNoValue if there is none. A value that is written later, too, is not looked through:
+  // `producer_` knows its last writer only.
+  ValueId trace_to_input(ValueId id, uint32_t node) const {
     for (;;) {
       if (std::find(g_.inputs.begin(), g_.inputs.end(), id) != g_.inputs.end()) {
         return l_.roots[root(id)].written ? kNoValue : id;
       }
       const uint32_t p = producer_[index(id)];
-      if (p == kNone || l_.defs[p] == nullptr) return kNoValue;
+      if (p == kNone || p >= node || l_.defs[p] == nullptr) return kNoValue;
       const bool view = l_.defs[p]->op_class == OpClass::kView;
       if (!view && g_.nodes[p].op->name != graph::kCopyOp) return kNoValue;
       id = g_.nodes[p].args[0];
+      node = p;
     }
   }
 
@@ -303,7 +305,7 @@ class Maker {
       }
       if (l_.place[i] != Place::kItem) continue;
       const ValueId x = g_.nodes[i].args[0];
-      const ValueId input = g_.has_jumps ? kNoValue : trace_to_input(x);
+      const ValueId input = g_.has_jumps ? kNoValue : trace_to_input(x, i);
       const bool known = g_.tensor(x)->data && !g_.tensor(x)->state;
       l_.item_source[i] = input != kNoValue ? root(input) : root(x);
       if ((input == kNoValue && !known) || has_live_scalar_args(i)) starts.insert(i);

@@ -1,0 +1,251 @@
+// Embedding tables of 4-bit codes, two in a byte and offset by 8, or of bytes, with a scale for
+// each group of a row.
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/ops/shaders/embedding_q4.h"
+
+#include "pteryx/ops/op.h"
+#include "pteryx/ops/table.h"
+
+namespace pteryx::ops {
+namespace {
+
+// Where an operator keeps its arguments; -1: it has none.
+struct Row {
+  std::string_view name;
+  std::array<std::string_view, 1> spellings;
+  std::span<const Arg> args;
+  int8_t indices, group_size, low_first, zeros;
+  bool bytes;
+};
+constexpr size_t kWeight = 0;
+constexpr size_t kScales = 1;
+
+const Row& row(const Node& n) { return *static_cast<const Row*>(n.def().row); }
+size_t at(int8_t arg) { return static_cast<size_t>(arg); }
+
+struct Table {
+  int64_t vocabulary = 0;
+  int64_t width = 0;
+  int64_t row_bytes = 0;
+  int64_t group = 0;
+  bool rows_of_groups = true;  // scales are [vocabulary, groups]; false: transposed, perhaps padded
+  int64_t scale_row = 0;
+  bool low_first = false;  // an even element is the low nibble of its byte
+
+  int64_t scale_at(int64_t token, int64_t e) const {
+    return rows_of_groups ? token * scale_row + e / group : e / group * scale_row + token;
+  }
+};
+
+// Scales are [vocabulary, groups] or [vocabulary]; where a linear layer shares them, [groups,
+// vocabulary or more].
+Result<Table> scaled(const Node& n, Table t, int64_t groups) {
+  const Dims& d = n.in(kScales).dims;
+  const bool vector = d.rank() == 1 && d[0] == t.vocabulary && groups == 1;
+  t.rows_of_groups = vector || (d.rank() == 2 && d[0] == t.vocabulary && d[1] == groups);
+  t.scale_row = vector ? 1 : d.back();
+  if (!t.rows_of_groups && (d.rank() != 2 || d[0] != groups || d[1] < t.vocabulary)) {
+    return n.expect(kScales, "shape", {t.vocabulary, groups}, d);
+  }
+  return t;
+}
+
+Result<Table> table_of(const Node& n) {
+  const Row& r = row(n);
+  const Tensor weight = n.in(kWeight);
+  Table t{.vocabulary = weight.dims[0],
+          .width = weight.dims[1] * (r.bytes ? 1 : 2),
+          .row_bytes = weight.dims[1]};
+  if (t.width == 0)
+    return n.mismatch(kWeight, "shape", "rows of at least one code", to_string(weight.dims));
+  if (r.low_first >= 0) t.low_first = n.flag(at(r.low_first));
+  const Dims& scales = n.in(kScales).dims;
+  if (r.group_size < 0) {  // as many groups as there are scales
+    const int64_t groups = scales.rank() == 2 ? scales[1] : 1;
+    if (groups == 0 || t.width % groups != 0) {
+      return n.mismatch(kScales, "shape", fmt::format("groups that divide {}", t.width),
+                        to_string(scales));
+    }
+    t.group = t.width / groups;
+    return scaled(n, t, groups);
+  }
+  PTERYX_ASSIGN(t.group, n.integer(at(r.group_size)));
+  if (t.group <= 0 || t.width % t.group != 0) {
+    return n.fail(
+        Code::kInvalidProgram,
+        fmt::format("group_size {} does not divide the {} elements of a row", t.group, t.width));
+  }
+  return scaled(n, t, t.width / t.group);
+}
+
+bool has_zeros(const Node& n) { return row(n).zeros >= 0 && n.has(at(row(n).zeros)); }
+
+Status shape(const Node& n, Shapes& s) {
+  PTERYX_ASSIGN(const Table t, table_of(n));
+  const Tensor indices = n.in(at(row(n).indices));
+  if (indices.rank() >= kMaxRank) return n.unsupported("a result of rank 9");
+  if (t.vocabulary == 0 && indices.numel() > 0) {
+    return n.fail(Code::kInvalidArgument, "weight has no rows to pick");
+  }
+  if (has_zeros(n)) {
+    const Tensor zeros = n.in(at(row(n).zeros));
+    if (zeros.numel() != n.in(kScales).numel()) {
+      return n.expect(at(row(n).zeros), "shape", n.in(kScales).dims, zeros.dims);
+    }
+  }
+  Dims y = indices.dims;
+  y.push_back(t.width);
+  return s.set(y);
+}
+
+Status plan(const Node& n, Plan& p) {
+  PTERYX_ASSIGN(const Table t, table_of(n));
+  const Row& r = row(n);
+  const Tensor indices = n.in(at(r.indices));
+  const Tensor y = n.out();
+  const shaders::EmbeddingQ4Params params{.count = u32(indices.numel()),
+                                          .width = u32(t.width),
+                                          .vocabulary = u32(t.vocabulary),
+                                          .row_bytes = u32(t.row_bytes),
+                                          .group = u32(t.group),
+                                          .scale_row = u32(t.scale_row)};
+  const std::string_view code =
+      r.bytes
+          ? "fn code(token: u32, e: u32) -> f32 { return f32(load_weight(token * params.row_bytes "
+            "+ e)); }\n"
+          : "fn code(token: u32, e: u32) -> f32 {\n"
+            "  let byte = u32(load_weight(token * params.row_bytes + e / 2u));\n"
+            "  return f32((byte >> (select(e + 1u, e, low_first) % 2u * 4u)) & 15u) - 8.0;\n}\n";
+  const std::string prelude = fmt::format(
+      "const rows_of_groups: bool = {};\nconst low_first: bool = {};\n{}fn zero(at: u32) -> f32 {{ "
+      "return {}; }}\n",
+      t.rows_of_groups, t.low_first, code, has_zeros(n) ? "f32(load_zeros(at))" : "0.0");
+  std::vector<Bind> bind = {
+      {"weight", n.in(kWeight)}, {"scales", n.in(kScales)}, {"indices", indices}};
+  if (has_zeros(n)) bind.push_back({"zeros", n.in(at(r.zeros))});
+  bind.push_back({"y", y, Access::kWords});
+  return p.dispatch(n, {.shader = &shaders::embedding_q4,
+                        .variant = r.bytes ? "bytes" : "",
+                        .prelude = prelude,
+                        .bind = std::move(bind),
+                        .params = bytes_of(params),
+                        .grid = per_element(words(y.numel(), y.dtype), p.caps())});
+}
+
+Status cpu(const Node& n, const Host& h) {
+  PTERYX_ASSIGN(const Table t, table_of(n));
+  const Row& r = row(n);
+  const HostTensor weight = h.host(n.in(kWeight).id);
+  const HostTensor scales = h.host(n.in(kScales).id);
+  const HostTensor indices = h.host(n.in(at(r.indices)).id);
+  const HostTensor zeros = has_zeros(n) ? h.host(n.in(at(r.zeros)).id) : scales;
+  const HostTensor y = h.host(n.out_id());
+  for (int64_t i = 0; i < indices.numel(); ++i) {
+    const int64_t token = indices.integer(i);
+    if (token < 0 || token >= t.vocabulary) {
+      return n.fail(
+          Code::kInvalidArgument,
+          fmt::format("indices: id {} at position {} is outside [0, {})", token, i, t.vocabulary));
+    }
+    for (int64_t e = 0; e < t.width; ++e) {
+      double v = 0;
+      if (r.bytes) {
+        v = weight.number(token * t.row_bytes + e);
+      } else {
+        const int64_t byte = weight.integer(token * t.row_bytes + e / 2);
+        v = static_cast<double>(((e % 2 == 0) == t.low_first ? byte : byte >> 4) & 15) - 8;
+      }
+      const int64_t s = t.scale_at(token, e);
+      if (has_zeros(n)) v -= zeros.number(s);
+      y.put(i * t.width + e, v * scales.number(s));
+    }
+  }
+  return {};
+}
+
+constexpr DTypes kBytes = only(DType::kU8) | only(DType::kI8);
+constexpr Arg kScalesArg{.name = "scales", .types = kFloats, .min_rank = 1, .max_rank = 2};
+constexpr Arg kGroupwise[] = {in("weight", only(DType::kU8), 2, 2),
+                              kScalesArg,
+                              number("group_size"),
+                              index_in("indices"),
+                              number("is_linear_weight"),
+                              out("y", kFloats)};
+constexpr Arg kNibbles[] = {in("weight", only(DType::kU8), 2, 2),
+                            kScalesArg,
+                            optional_in("zero_points"),
+                            any("quant_min"),
+                            any("quant_max"),
+                            index_in("indices"),
+                            out("y", kFloats)};
+constexpr Arg kNibblesTyped[] = {in("weight", only(DType::kU8), 2, 2),
+                                 kScalesArg,
+                                 optional_in("zero_points"),
+                                 any("quant_min"),
+                                 any("quant_max"),
+                                 index_in("indices"),
+                                 any("dtype"),
+                                 out("y", kFloats)};
+constexpr Arg kByteCodes[] = {
+    in("weight", kBytes, 2, 2), kScalesArg,          optional_in("zero_points"), any("quant_min"),
+    any("quant_max"),           index_in("indices"), out("y", kFloats)};
+constexpr Arg kByteCodesTyped[] = {in("weight", kBytes, 2, 2),
+                                   kScalesArg,
+                                   optional_in("zero_points"),
+                                   any("quant_min"),
+                                   any("quant_max"),
+                                   index_in("indices"),
+                                   any("dtype"),
+                                   out("y", kFloats)};
+
+constexpr Row kRows[] = {
+    {"et_vk.embedding_q4gsw.default", {""}, kGroupwise, 3, 2, 4, -1, false},
+    {"quantized_decomposed.embedding_4bit.default",
+     {"quantized_decomposed::embedding_4bit.out"},
+     kNibbles,
+     5,
+     -1,
+     -1,
+     2,
+     false},
+    {"quantized_decomposed.embedding_4bit.dtype",
+     {"quantized_decomposed::embedding_4bit.dtype_out"},
+     kNibblesTyped,
+     5,
+     -1,
+     -1,
+     2,
+     false},
+    {"quantized_decomposed.embedding_byte.default",
+     {"quantized_decomposed::embedding_byte.out"},
+     kByteCodes,
+     5,
+     -1,
+     -1,
+     2,
+     true},
+    {"quantized_decomposed.embedding_byte.dtype",
+     {"quantized_decomposed::embedding_byte.dtype_out"},
+     kByteCodesTyped,
+     5,
+     -1,
+     -1,
+     2,
+     true},
+};
+
+}  // namespace
+
+void add_embedding_q4(std::vector<OpDef>& table) {
+  for (const Row& r : kRows) {
+    table.push_back({.name = r.name,
+                     .spellings = r.spellings,
+                     .args = r.args,
+                     .shape = shape,
+                     .plan = plan,
+                     .cpu = cpu,
+                     .row = &r});
+  }
+}
+
+}  // namespace pteryx::ops

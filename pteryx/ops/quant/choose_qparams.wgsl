@@ -1,0 +1,31 @@
+// Scale and zero point of 8-bit codes for each row of x: lo = min(x, 0), hi = max(x, 0) over the row,
+// scale = max((hi - lo) / (qmax - qmin), eps), zero = clamp(qmin - round(lo / scale), qmin, qmax).
+// A team of invocations works on one row. Host guarantees: x is [rows, length], qmin < qmax.
+// The prelude gives the fold and `fn zero_of(lo: f32, hi: f32, scale: f32) -> f32`, not yet clamped.
+#include "common/index.wgsl"
+
+struct Params { rows: u32, length: u32, qmin: f32, qmax: f32, eps: f32 }
+@group(0) @binding(0) var<uniform> params: Params;
+
+// (smallest, largest), 0 among them.
+alias acc = vec2<f32>;
+fn combine(a: acc, b: acc) -> acc { return acc(min(a.x, b.x), max(a.y, b.y)); }
+
+@compute @workgroup_size(wg_size)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) local: u32) {
+  let row = flat_group(group, groups) * (wg_size / team) + local / team;
+  let lane = local & (team - 1u);
+  var part = acc(0.0);
+  if (row < params.rows) {
+    for (var i = lane; i < params.length; i += team) {
+      let v = load_x(row * params.length + i);
+      part = combine(part, acc(v, v));
+    }
+  }
+  let range = fold(part, local);
+  if (row >= params.rows || lane != 0u) { return; }
+  let s = max((range.y - range.x) / (params.qmax - params.qmin), params.eps);
+  store_scale(row, s);
+  store_zero(row, i32(clamp(zero_of(range.x, range.y, s), params.qmin, params.qmax)));
+}

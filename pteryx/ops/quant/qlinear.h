@@ -1,0 +1,45 @@
+// Linear layers with quantised weights: one description for all of them, and the routes that
+// compute it.
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "pteryx/ops/op.h"
+
+namespace pteryx::ops {
+
+enum class Codes : uint8_t {
+  kLowFirst,   // 4 bits offset by 8, two in a byte, even k in the low nibble
+  kHighFirst,  // the same with even k in the high nibble
+  kBytes,      // 8 bits, signed
+};
+
+// y[m, n] = factor * sum over k of (x[m, k] - x_zero) * code[n, k] * scales[k / group * scale_row +
+// n] + bias[n], x and y dense. Scales and bias may be longer than n.
+struct QLinear {
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+  Codes codes = Codes::kLowFirst;
+  int64_t row_bytes = 0;  // of weight
+  int64_t group = 0;
+  int64_t scale_row = 0;
+  double factor = 1;
+  double x_zero = 0;
+  Tensor x;
+  Tensor weight;
+  Tensor scales;
+  std::optional<Tensor> bias;
+  // Where set, each row of x is first rounded to 8-bit codes with this scale and zero point.
+  std::optional<Tensor> row_scale;
+  std::optional<Tensor> row_zero;
+  Tensor y;
+};
+
+Result<QLinear> describe_qlinear(const Node& n);
+
+std::span<const Route> qlinear_routes();
+
+}  // namespace pteryx::ops

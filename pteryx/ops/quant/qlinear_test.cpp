@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "pteryx/ops/testing/op_harness.h"
+
+namespace pteryx::ops::testing {
+namespace {
+
+size_t at(int64_t i) { return static_cast<size_t>(i); }
+
+// Codes of a weight, [n, k], and the ways to pack them.
+struct Weight {
+  int64_t n, k;
+  std::vector<int64_t> codes;
+
+  Weight(int64_t rows, int64_t columns, int64_t lo, int64_t hi) : n(rows), k(columns) {
+    const TestTensor t =
+        random(DType::kI32, {n, k}, 21, static_cast<double>(lo), static_cast<double>(hi));
+    for (const double v : t.data) codes.push_back(static_cast<int64_t>(v));
+  }
+  int64_t code(int64_t row, int64_t column) const {
+    return column < k ? codes[at(row * k + column)] : 0;
+  }
+  TestTensor bytes() const {
+    return make(DType::kI8, {n, k}, [&](int64_t i) { return static_cast<double>(codes[at(i)]); });
+  }
+  TestTensor nibbles(int64_t row_bytes, bool low_first) const {
+    return make(DType::kU8, {n, row_bytes}, [&](int64_t i) {
+      const int64_t even = code(i / row_bytes, i % row_bytes * 2) + 8;
+      const int64_t odd = code(i / row_bytes, i % row_bytes * 2 + 1) + 8;
+      return static_cast<double>(low_first ? odd * 16 + even : even * 16 + odd);
+    });
+  }
+};
+
+// scale(n, k) and bias(n) are the test's.
+TestTensor reference(const TestTensor& x, const Weight& w,
+                     const std::function<double(int64_t, int64_t)>& scale,
+                     const std::function<double(int64_t)>& bias, DType t) {
+  Dims dims = x.dims;
+  dims[dims.rank() - 1] = w.n;
+  TestTensor y{t, dims, {}};
+  for (int64_t m = 0; m < numel(dims) / std::max<int64_t>(w.n, 1); ++m) {
+    for (int64_t n = 0; n < w.n; ++n) {
+      double total = 0;
+      for (int64_t k = 0; k < w.k; ++k) {
+        total += x.data[at(m * w.k + k)] * static_cast<double>(w.code(n, k)) * scale(n, k);
+      }
+      y.data.push_back(total + bias(n));
+    }
+  }
+  return y;
+}
+double no_bias(int64_t /*n*/) { return 0; }
+
+Tolerance within(DType t) {
+  return t == DType::kF16 ? Tolerance{2e-2, 3e-2} : Tolerance{1e-4, 1e-3};
+}
+
+int64_t pad(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
+struct Grouped {
+  Dims leading;
+  int64_t k, n, group;
+  bool bias = false;
+  DType type = DType::kF32;
+};
+
+void check_grouped(const Grouped& g) {
+  Dims xd = g.leading;
+  xd.push_back(g.k);
+  const TestTensor x = random(g.type, xd, 1, -1, 1);
+  const Weight w(g.n, g.k, -8, 7);
+  const int64_t row = pad(g.n, 4);
+  const TestTensor scales = random(g.type, {g.k / g.group, row}, 2, 0.01, 0.05);
+  const TestTensor bias = random(g.type, {row}, 3);
+  const TestTensor want = reference(
+      x, w, [&](int64_t n, int64_t k) { return scales.data[at(k / g.group * row + n)]; },
+      [&](int64_t n) { return g.bias ? bias.data[at(n)] : 0.0; }, g.type);
+  Case c("et_vk.linear_q4gsw.default");
+  c.in(x).in(w.nibbles(pad(g.k, 8) / 2, true)).in(scales).integer(g.group);
+  g.bias ? c.in(bias) : c.none();
+  expect_op(c.out(g.type, want.dims), {want}, within(g.type));
+}
+
+// Sizes are chosen for the texts they lead to: 16, 4 or 1 bytes of weights at a time, fours of x or
+// not, each route.
+TEST(QLinear, GroupsOfFourBitCodes) {
+  check_grouped({{1, 1}, 256, 64, 64});
+  check_grouped({{1, 3}, 288, 36, 32, true});
+  check_grouped({{1, 7}, 1024, 10, 128});
+  check_grouped({{3}, 12, 5, 4});
+  check_grouped({{}, 24, 3, 8, true});
+  check_grouped({{2, 2, 2}, 40, 33, 40, true});
+  check_grouped({{9}, 6, 5, 3});
+  check_grouped({{5}, 7, 6, 7, true});
+}
+
+TEST(QLinear, ManyRows) {
+  check_grouped({{70}, 96, 136, 32});
+  check_grouped({{33}, 72, 34, 8, true});
+  check_grouped({{130}, 20, 8, 20});
+  check_grouped({{20}, 2048, 12, 64, true});
+}
+
+TEST(QLinear, ManyColumns) { check_grouped({{1}, 8, 70000, 8}); }
+
+TEST(QLinear, Halves) {
+  check_grouped({{1, 2}, 64, 12, 32, true, DType::kF16});
+  check_grouped({{70}, 64, 33, 16, true, DType::kF16});
+  check_grouped({{4}, 10, 7, 5, false, DType::kF16});
+}
+
+TEST(QLinear, Empty) { check_grouped({{1, 0}, 32, 8, 32, true}); }
+
+TEST(QLinear, ChannelsOfFourBitCodes) {
+  struct Size {
+    int64_t m, k, n;
+  };
+  for (const Size& s :
+       {Size{1, 256, 64}, Size{5, 7, 3}, Size{33, 130, 10}, Size{12, 64, 40}, Size{1, 8, 5}}) {
+    const TestTensor x = random(DType::kF32, {s.m, s.k}, 4, -1, 1);
+    const Weight w(s.n, s.k, -8, 7);
+    const TestTensor scales = random(DType::kF32, {s.n}, 5, 0.01, 0.05);
+    const TestTensor want = reference(
+        x, w, [&](int64_t n, int64_t) { return scales.data[at(n)]; }, no_bias, DType::kF32);
+    expect_op(Case("et_vk.linear_qcs4w.default")
+                  .in(x)
+                  .in(w.nibbles((s.k + 1) / 2, false))
+                  .in(scales)
+                  .out(DType::kF32, want.dims),
+              {want}, within(DType::kF32));
+  }
+}
+
+TEST(QLinear, ChannelsOfBytes) {
+  struct Size {
+    Dims leading;
+    int64_t k, n;
+    DType type;
+  };
+  for (const Size& s : {Size{{1}, 512, 64, DType::kF32}, Size{{4}, 6, 5, DType::kF32},
+                        Size{{17}, 64, 33, DType::kF32}, Size{{1, 2}, 12, 7, DType::kF32},
+                        Size{{3}, 32, 8, DType::kF16}}) {
+    Dims xd = s.leading;
+    xd.push_back(s.k);
+    const TestTensor x = random(s.type, xd, 6, -1, 1);
+    const Weight w(s.n, s.k, -128, 127);
+    const TestTensor scales = random(s.type, {s.n}, 7, 0.001, 0.005);
+    const TestTensor want =
+        reference(x, w, [&](int64_t n, int64_t) { return scales.data[at(n)]; }, no_bias, s.type);
+    expect_op(Case("aten._weight_int8pack_mm.default")
+                  .in(x)
+                  .in(w.bytes())
+                  .in(scales)
+                  .out(s.type, want.dims),
+              {want}, within(s.type));
+  }
+}
+
+TEST(QLinear, CodesTimesCodes) {
+  struct Size {
+    int64_t m, k, n, zero;
+    bool bias;
+  };
+  for (const Size& s :
+       {Size{1, 4, 1, 0, false}, Size{3, 36, 5, -128, true}, Size{8, 64, 8, 17, false},
+        Size{3, 1000, 33, 17, true}, Size{12, 7, 5, -3, true}}) {
+    const TestTensor x = random(DType::kI8, {1, s.m, s.k}, 8, -128, 127);
+    const Weight w(s.n, s.k, -128, 127);
+    const int64_t padded = pad(s.n, 4);
+    const TestTensor scales = random(DType::kF32, {padded}, 9, 0.001, 0.005);
+    const TestTensor sums = make(DType::kI32, {padded}, [&](int64_t n) {
+      double sum = 0;
+      for (int64_t k = 0; n < s.n && k < s.k; ++k) sum += static_cast<double>(w.code(n, k));
+      return sum;
+    });
+    const TestTensor bias = random(DType::kF32, {padded}, 10);
+    TestTensor centred = x;
+    for (double& v : centred.data) v -= static_cast<double>(s.zero);
+    const TestTensor want = reference(
+        centred, w, [&](int64_t n, int64_t) { return 0.02 * scales.data[at(n)]; },
+        [&](int64_t n) { return s.bias ? bias.data[at(n)] : 0.0; }, DType::kF32);
+    Case c("et_vk.linear_q8ta_q8csw.default");
+    c.in(x).number(0.02).integer(s.zero).in(w.bytes()).in(sums).in(scales);
+    s.bias ? c.in(bias) : c.none();
+    expect_op(c.out(DType::kF32, want.dims), {want}, {1e-4, 1e-5});
+  }
+}
+
+// Scales are powers of two and x keeps away from ties, so that every device rounds to the same
+// codes.
+TEST(QLinear, RowsRoundedToCodes) {
+  struct Size {
+    int64_t rows, k, n, group;
+    bool bias;
+  };
+  for (const Size& s : {Size{1, 64, 36, 32, true}, Size{3, 12, 5, 4, false},
+                        Size{7, 32, 10, 8, false}, Size{37, 64, 40, 32, true}}) {
+    const TestTensor row_scale =
+        make(DType::kF32, {1, s.rows}, [](int64_t i) { return i % 2 == 0 ? 0.015625 : 0.0078125; });
+    const TestTensor row_zero = random(DType::kI8, {1, s.rows}, 11, -128, 127);
+    const TestTensor noise = random(DType::kF32, {1, s.rows, s.k}, 12, -150, 150);
+    const TestTensor x = make(DType::kF32, noise.dims, [&](int64_t i) {
+      const double v = noise.data[at(i)];
+      return (std::round(v) + 0.75 * (v - std::round(v))) * row_scale.data[at(i / s.k)];
+    });
+    const Weight w(s.n, s.k, -8, 7);
+    const int64_t padded = pad(s.n, 4);
+    const TestTensor scales = random(DType::kF32, {s.k / s.group, padded}, 13, 0.01, 0.05);
+    const TestTensor sums =
+        make(DType::kI32, {s.k / s.group, pad(s.n, 8)}, [](int64_t) { return 0.0; });
+    const TestTensor bias = random(DType::kF32, {padded}, 14);
+    TestTensor rounded = x;
+    for (size_t i = 0; i < rounded.data.size(); ++i) {
+      const size_t m = i / at(s.k);
+      const double code = std::clamp(
+          std::nearbyint(x.data[i] / row_scale.data[m]) + row_zero.data[m], -128.0, 127.0);
+      rounded.data[i] = (code - row_zero.data[m]) * row_scale.data[m];
+    }
+    const TestTensor want = reference(
+        rounded, w, [&](int64_t n, int64_t k) { return scales.data[at(k / s.group * padded + n)]; },
+        [&](int64_t n) { return s.bias ? bias.data[at(n)] : 0.0; }, DType::kF32);
+    Case c("et_vk.linear_dq8ca_q4gsw.default");
+    c.in(x)
+        .in(row_scale)
+        .in(row_zero)
+        .in(w.nibbles(pad(s.k, 8) / 2, true))
+        .in(sums)
+        .in(scales)
+        .integer(s.group);
+    s.bias ? c.in(bias) : c.none();
+    expect_op(c.out(DType::kF32, want.dims), {want}, {1e-4, 2e-4});
+  }
+}
+
+TEST(QLinear, Contradictions) {
+  const TestTensor x = random(DType::kF32, {2, 16});
+  const Weight w(5, 16, -8, 7);
+  const auto call = [&](const TestTensor& weight, const TestTensor& scales, int64_t group) {
+    return Case("et_vk.linear_q4gsw.default")
+        .in(x)
+        .in(weight)
+        .in(scales)
+        .integer(group)
+        .none()
+        .out(DType::kF32, {2, 5});
+  };
+  const TestTensor weight = w.nibbles(8, true);
+  const TestTensor scales = random(DType::kF32, {2, 8});
+  expect_error(call(weight, scales, 6), "group_size 6 does not divide the 16 columns of x");
+  expect_error(call(weight, scales, 0), "group_size 0");
+  expect_error(call(weight, scales, 4),
+               "scales (value 2) shape: expected at least [4, 5], got [2, 8]");
+  expect_error(call(weight, random(DType::kF32, {2, 4}), 8),
+               "expected at least [2, 5], got [2, 4]");
+  expect_error(call(random(DType::kU8, {5, 7}, 1, 0, 255), scales, 8),
+               "weight (value 1) shape: expected rows of 16 codes for x [2, 16], got [5, 7]");
+  expect_error(Case("et_vk.linear_q4gsw.default")
+                   .in(x)
+                   .in(weight)
+                   .in(scales)
+                   .integer(8)
+                   .in(random(DType::kF32, {4}))
+                   .out(DType::kF32, {2, 5}),
+               "bias (value 4) shape: expected at least 5 elements, got [4]");
+  expect_error(Case("aten._weight_int8pack_mm.default")
+                   .in(x)
+                   .in(random(DType::kI8, {5, 15}, 1, -9, 9))
+                   .in(random(DType::kF32, {5}))
+                   .out(DType::kF32, {2, 5}),
+               "rows of 16 codes");
+}
+
+}  // namespace
+}  // namespace pteryx::ops::testing

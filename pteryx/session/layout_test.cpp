@@ -1,0 +1,90 @@
+// Layouts of graphs made by hand. SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/session/layout.h"
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "pteryx/ops/table.h"
+
+namespace pteryx {
+namespace {
+
+using graph::LiveScalar;
+using graph::Tensor;
+using graph::ValueId;
+
+struct Draft {
+  graph::Graph g;
+
+  ValueId value(graph::Value v) {
+    g.values.push_back(std::move(v));
+    g.labels.push_back("value " + std::to_string(g.values.size() - 1));
+    return ValueId{static_cast<uint32_t>(g.values.size() - 1)};
+  }
+  ValueId tensor(const Dims& dims) { return value(Tensor{.dtype = DType::kF32, .max = dims}); }
+  ValueId state(const Dims& dims) {
+    return value(Tensor{.dtype = DType::kF32, .max = dims, .state = true});
+  }
+  void call(std::string_view op, std::vector<ValueId> args) {
+    graph::Node n;
+    n.spelling = op;
+    n.op = ops::lookup().find(op);
+    ASSERT_NE(n.op, nullptr) << op;
+    n.args = std::move(args);
+    g.nodes.push_back(std::move(n));
+  }
+  Result<Layout> layout() const {
+    gpu::Caps caps;
+    caps.max_buffer_bytes = caps.max_binding_bytes = 1U << 30;
+    return make_layout(g, {.caps = caps, .forced_routes = {}}, {});
+  }
+};
+
+TEST(Layout, AScalarIsReadFromTheInputItIsACopyOf) {
+  Draft d;
+  const ValueId x = d.tensor({1});
+  const ValueId copy = d.tensor({1});
+  const ValueId scalar = d.value(LiveScalar{});
+  d.g.inputs = {x};
+  d.call(graph::kCopyOp, {x, copy});
+  d.call(graph::kItemOp, {copy, scalar});
+  const auto layout = d.layout();
+  ASSERT_TRUE(layout.ok()) << layout.status().message();
+  EXPECT_EQ(layout->item_source[1], layout->root_of[graph::index(x)]);
+  EXPECT_EQ(layout->blocks.size(), 1U);
+}
+
+// What a copy holds is that of its writer so far, not of its last one.
+TEST(Layout, AScalarIsNotReadFromAnInputThatIsCopiedLater) {
+  Draft d;
+  const ValueId x = d.tensor({1});
+  const ValueId y = d.tensor({1});
+  const ValueId copy = d.tensor({1});
+  const ValueId scalar = d.value(LiveScalar{});
+  d.g.inputs = {x, y};
+  d.call(graph::kCopyOp, {x, copy});
+  d.call(graph::kItemOp, {copy, scalar});
+  d.call(graph::kCopyOp, {y, copy});
+  const auto layout = d.layout();
+  ASSERT_TRUE(layout.ok()) << layout.status().message();
+  EXPECT_NE(layout->item_source[1], layout->root_of[graph::index(y)]);
+}
+
+TEST(Layout, CopiesInACircleComeToAnEnd) {
+  Draft d;
+  const ValueId x = d.state({1});
+  const ValueId y = d.tensor({1});
+  const ValueId scalar = d.value(LiveScalar{});
+  d.call(graph::kCopyOp, {x, y});
+  d.call(graph::kCopyOp, {y, x});
+  d.call(graph::kItemOp, {x, scalar});
+  const auto layout = d.layout();
+  ASSERT_TRUE(layout.ok()) << layout.status().message();
+  EXPECT_EQ(layout->item_source[2], layout->root_of[graph::index(x)]);
+}
+
+}  // namespace
+}  // namespace pteryx
