@@ -251,11 +251,11 @@ TEST(Build, ADelegateMayNotBeCalledWithoutEnd) {
     const int32_t delegate = p.add_delegate("VulkanBackend", content);
     for (int i = 0; i < calls; ++i) p.add_delegate_call(delegate, {in, out});
     const auto file = p.finish();
-    const auto program = program::Program::parse(file);
-    if (!program.ok()) return program.status();
+    auto program = program::Program::parse(file);
+    if (!program.ok()) return std::move(program).status();
     static const Ops ops;
     auto g = build_graph(*program, program->methods()[0], ops);
-    return g.ok() ? Status() : g.status();
+    return g.ok() ? Status() : std::move(g).status();
   };
   EXPECT_TRUE(build(15).ok()) << build(15).message();
   const Status s = build(100);

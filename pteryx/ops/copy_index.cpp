@@ -1,4 +1,5 @@
-// executorch_prim::et_copy_index: to[index] = from, growing `to` to index + 1 rows. Loops gather results with it.
+// executorch_prim::et_copy_index: to[index] = from, growing `to` to index + 1 rows. Loops gather
+// results with it.
 // SPDX-License-Identifier: BSD-3-Clause
 #include <cstring>
 
@@ -13,8 +14,10 @@ enum Position { kTo, kFrom, kIndex };
 Status shape(const Node& n, Shapes& s) {
   const Tensor from = n.in(kFrom);
   PTERYX_ASSIGN(const int64_t index, n.integer(kIndex));
-  if (index < 0) return n.fail(Code::kInvalidArgument, fmt::format("index: expected 0 or more, got {}", index));
-  if (from.rank() + 1 > kMaxRank) return n.unsupported(fmt::format("from has rank {}", from.rank()));
+  if (index < 0)
+    return n.fail(Code::kInvalidArgument, fmt::format("index: expected 0 or more, got {}", index));
+  if (from.rank() + 1 > kMaxRank)
+    return n.unsupported(fmt::format("from has rank {}", from.rank()));
   Dims dims = from.dims;
   dims.insert(0, index + 1);
   return s.set(dims);
@@ -37,7 +40,8 @@ constexpr Arg kArgs[] = {mutated("to"), in("from"), number("index"), out("y")};
 }  // namespace
 
 void add_copy_index(std::vector<OpDef>& table) {
-  table.push_back({.name = "executorch_prim::et_copy_index.tensor", .args = kArgs, .shape = shape, .cpu = cpu});
+  table.push_back(
+      {.name = "executorch_prim::et_copy_index.tensor", .args = kArgs, .shape = shape, .cpu = cpu});
 }
 
 }  // namespace pteryx::ops

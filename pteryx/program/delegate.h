@@ -14,20 +14,21 @@ namespace pteryx::program {
 
 struct BlobTensor {
   DType dtype = DType::kF32;
-  Dims dims;                       // upper bound
-  std::optional<Bytes> constant;   // exactly nbytes long, row-major
-  std::string constant_key;        // "" for inline constants
-  int32_t memory_object = -1;      // equal non-negative ids have disjoint lifetimes
+  Dims dims;                      // upper bound
+  std::optional<Bytes> constant;  // exactly nbytes long, row-major
+  std::string constant_key;       // "" for inline constants
+  int32_t memory_object = -1;     // equal non-negative ids have disjoint lifetimes
 };
 struct BlobSymInt {};
 struct BlobIntList {
   std::vector<int64_t> items;
 };
 struct BlobValueList {
-  std::vector<uint32_t> items;     // value ids, checked; no list inside a list
+  std::vector<uint32_t> items;  // value ids, checked; no list inside a list
 };
-using BlobValue = std::variant<NullRecord, int64_t, double, bool, std::string, BlobTensor, BlobSymInt, BlobIntList,
-                               DoubleListRecord, BoolListRecord, BlobValueList>;
+using BlobValue =
+    std::variant<NullRecord, int64_t, double, bool, std::string, BlobTensor, BlobSymInt,
+                 BlobIntList, DoubleListRecord, BoolListRecord, BlobValueList>;
 
 struct BlobCall {
   uint32_t node_id = 0;
@@ -42,7 +43,8 @@ struct Blob {
   std::vector<uint32_t> outputs;
 };
 
-// Errors: kInvalidProgram (malformed, or constant data missing), kUnsupported (a dtype or rank we do not know).
+// Errors: kInvalidProgram (malformed, or constant data missing), kUnsupported (a dtype or rank we
+// do not know).
 Result<Blob> parse_blob(Bytes blob, const NamedData& named_data);
 
 }  // namespace pteryx::program

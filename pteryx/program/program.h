@@ -1,5 +1,6 @@
-// A .pte program as plain records: parsed, range-checked, nothing interpreted yet. Needs no graph and no GPU.
-// Everything that a record points at (constants, blobs) lies inside the files, which the Program keeps mapped.
+// A .pte program as plain records: parsed, range-checked, nothing interpreted yet. Needs no graph
+// and no GPU. Everything that a record points at (constants, blobs) lies inside the files, which
+// the Program keeps mapped.
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
@@ -46,7 +47,8 @@ struct TensorRecord {
   std::vector<uint8_t> dim_order;  // outermost first, a permutation
   bool dynamic = false;
   std::optional<Placement> placement;
-  // Constant bytes (no placement) or initial value of a mutable tensor (with placement); exactly nbytes long.
+  // Constant bytes (no placement) or initial value of a mutable tensor (with placement); exactly
+  // nbytes long.
   std::optional<Bytes> data;
 };
 
@@ -63,8 +65,8 @@ struct BoolListRecord {
 struct TensorListRecord {
   std::vector<std::optional<uint32_t>> items;  // value indices; nullopt = None
 };
-using ValueRecord = std::variant<NullRecord, int64_t, bool, double, std::string, TensorRecord, IntListRecord,
-                                 DoubleListRecord, BoolListRecord, TensorListRecord>;
+using ValueRecord = std::variant<NullRecord, int64_t, bool, double, std::string, TensorRecord,
+                                 IntListRecord, DoubleListRecord, BoolListRecord, TensorListRecord>;
 
 struct KernelCall {
   uint32_t op = 0;  // index into MethodRecord::operators
@@ -105,14 +107,17 @@ struct MethodRecord {
   std::vector<Instruction> instructions;  // all chains, one after another; jump targets adjusted
   std::vector<std::string> operators;     // "aten::add.out"; overload only if not empty
   std::vector<DelegateRecord> delegates;
-  std::vector<uint64_t> buffer_sizes;     // of planned buffers; entry 0 unused
+  std::vector<uint64_t> buffer_sizes;  // of planned buffers; entry 0 unused
 };
 
 class Program {
  public:
-  // Maps and checks a program and its external data files. Errors: kIo, kInvalidProgram, kUnsupported.
-  static Result<Program> open(const std::string& path, std::span<const std::string> data_paths = {});
-  // The same over bytes in memory, which must outlive the Program and start at an address aligned to 16.
+  // Maps and checks a program and its external data files. Errors: kIo, kInvalidProgram,
+  // kUnsupported.
+  static Result<Program> open(const std::string& path,
+                              std::span<const std::string> data_paths = {});
+  // The same over bytes in memory, which must outlive the Program and start at an address aligned
+  // to 16.
   static Result<Program> parse(Bytes program, std::span<const Bytes> data_files = {});
 
   std::span<const MethodRecord> methods() const { return methods_; }
