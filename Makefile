@@ -26,4 +26,4 @@ format:  ## Format the sources
 	@scripts/format
 
 clean:  ## Remove the build folders; .deps stays
-	@rm -rf build build-debug build-asan build-fuzz
+	@rm -rf build build-debug build-asan

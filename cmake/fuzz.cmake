@@ -1,6 +1,6 @@
 # Each tests/fuzz/NAME_fuzz.cpp becomes the libFuzzer executable NAME_fuzz and the test fuzz/NAME, which runs it for FUZZ_SECONDS.
 if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  message(FATAL_ERROR "PTERYX_FUZZ needs Clang: use the preset 'fuzz'")
+  message(FATAL_ERROR "PTERYX_FUZZ needs Clang: use the preset 'asan'")
 endif()
 
 add_custom_target(pteryx_fuzzers COMMENT "All fuzz targets")
