@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "npy.h"
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -37,7 +38,7 @@ std::string header(std::string_view descr, std::string_view order, std::string_v
 // In memory of exactly its size, where a sanitizer sees the first byte past it.
 Result<Array> parse(const std::string& text) {
   std::vector<std::byte> bytes(text.size());
-  std::memcpy(bytes.data(), text.data(), text.size());
+  std::transform(text.begin(), text.end(), bytes.begin(), [](char c) { return std::byte(c); });
   return parse_npy(bytes);
 }
 

@@ -26,8 +26,9 @@ int main(int argc, char** argv) {
     if (in.kind != "tensor") {
       inputs.push_back(in.fixed);
     } else if (pteryx::is_float(in.dtype)) {
-      std::iota(ramps.emplace_back(n).begin(), ramps.back().end(), 0.0F);
-      inputs.push_back(pteryx::tensor<float>(in.dims, ramps.back()));
+      std::vector<float>& ramp = ramps.emplace_back(n);
+      std::iota(ramp.begin(), ramp.end(), 0.0F);
+      inputs.push_back(pteryx::tensor<float>(in.dims, ramp));
     } else {
       inputs.push_back(pteryx::TensorView{.dtype = in.dtype,
                                           .dims = in.dims,

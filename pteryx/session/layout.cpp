@@ -666,7 +666,10 @@ class Maker {
 
 Result<Layout> make_layout(const Graph& g, const ops::PlanContext& context,
                            const LayoutOptions& options) {
-  return Maker(g, context, options).make();
+  auto layout = Maker(g, context, options).make();
+  if (layout.ok() || layout.status().code() != Code::kInvalidArgument) return layout;
+  // At the bound every size is the file's, so what would be the caller's fault in a run is its.
+  return invalid_program(std::string(layout.status().message()));
 }
 
 }  // namespace pteryx

@@ -86,5 +86,20 @@ TEST(Layout, CopiesInACircleComeToAnEnd) {
   EXPECT_EQ(layout->item_source[2], layout->root_of[graph::index(x)]);
 }
 
+// In a run the caller would be to blame for sizes that do not go together.
+TEST(Layout, WrongSizesAreTheFilesFault) {
+  Draft d;
+  const ValueId x = d.tensor({3});
+  const ValueId y = d.tensor({4});
+  d.g.inputs = {x, y};
+  d.call("aten.add.Tensor", {x, y, d.value(int64_t{1}), d.tensor({4})});
+  const auto layout = d.layout();
+  ASSERT_FALSE(layout.ok());
+  EXPECT_EQ(layout.status().code(), Code::kInvalidProgram);
+  EXPECT_NE(layout.status().message().find("a [3] and b [4] do not broadcast"),
+            std::string_view::npos)
+      << layout.status().message();
+}
+
 }  // namespace
 }  // namespace pteryx

@@ -31,6 +31,9 @@ class Whole(Verify):
         for c in manifest(OPS)["cases"]:
             self.assertEqual(results[c["name"]]["runs"], len(c["runs"]))
 
+    def test_language_models(self):
+        self.check(LLM)
+
     def test_state_and_values(self):
         self.check(STATE)
         self.check(VALUES)
@@ -51,16 +54,21 @@ class Routes(Verify):
             for route in op["routes"]:
                 users.setdefault(route, set()).add(op["name"])
         self.assertGreater(len(users), 10)
-        operators = {c["name"]: self.operators(c) for c in manifest(OPS)["cases"]}
+        operators = {(folder, c["name"]): self.operators(folder, c)
+                     for folder in (OPS, LLM) for c in manifest(folder)["cases"]}
         for route, names in users.items():
-            cases = [name for name, used in operators.items() if used & names]
+            if route.startswith("choose_qparams:"):
+                continue  # no committed program has one; the operator's own tests run its routes
+            cases = [case for case, used in operators.items() if used & names]
             with self.subTest(route):
                 self.assertNotEqual(cases, [])
-                self.check(OPS, "--route", route, *(part for name in cases for part in ("--only", name)))
+                for folder in {folder for folder, _ in cases}:
+                    only = [part for where, name in cases if where == folder for part in ("--only", name)]
+                    self.check(folder, "--route", route, *only)
 
-    def operators(self, c):
-        data = [part for name in c.get("ptd", []) for part in ("--data", OPS / name)]
-        report = self.succeed_json("inspect", OPS / c["pte"], *data, "--json", env=NO_LIBRARY)
+    def operators(self, folder, c):
+        data = [part for name in c.get("ptd", []) for part in ("--data", folder / name)]
+        report = self.succeed_json("inspect", folder / c["pte"], *data, "--json", env=NO_LIBRARY)
         return {use["name"] for method in report["methods"] for use in method["operators"]}
 
 

@@ -94,6 +94,10 @@ void* operator new(size_t size, std::align_val_t alignment) {
   const auto a = static_cast<size_t>(alignment);
   return counted(std::aligned_alloc(a, std::max(a, (size + a - 1) / a * a)));
 }
+void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  return counted(std::malloc(size == 0 ? 1 : size));
+}
+void operator delete(void* block, const std::nothrow_t&) noexcept { uncounted(block); }
 void operator delete(void* block) noexcept { uncounted(block); }
 void operator delete(void* block, size_t) noexcept { uncounted(block); }
 void operator delete(void* block, std::align_val_t) noexcept { uncounted(block); }
