@@ -5,7 +5,7 @@ import shutil
 import struct
 import unittest
 
-from cli import BAD_FILE, FAILED, NO_LIBRARY, OK, OPS, STATE, USAGE, VALUES, TestCase, case, manifest, tensor, tool
+from cli import BAD_FILE, FAILED, LLM, NO_LIBRARY, OK, OPS, STATE, USAGE, VALUES, TestCase, case, manifest, tensor, tool
 
 MANIFEST = OPS / "manifest.json"
 NAMES = [c["name"] for c in manifest(OPS)["cases"]]
