@@ -1,6 +1,7 @@
 // Shared parts of the subcommands. SPDX-License-Identifier: BSD-3-Clause
 #include "command.h"
 
+#include <array>
 #include <chrono>
 #include <cstdio>
 
@@ -53,8 +54,7 @@ class QuietStderr {
       close(kept_);
     }
     if (file_ == nullptr) return;
-    std::rewind(file_);
-    for (int c = std::fgetc(file_); show_ && c != EOF; c = std::fgetc(file_)) std::fputc(c, stderr);
+    if (show_ && std::fseek(file_, 0, SEEK_SET) == 0) copy_to_stderr();
     std::fclose(file_);
   }
   QuietStderr(const QuietStderr&) = delete;
@@ -62,6 +62,14 @@ class QuietStderr {
   void show() { show_ = true; }
 
  private:
+  void copy_to_stderr() const {
+    std::array<char, 4096> text{};
+    for (size_t n = 1; n > 0;) {
+      n = std::fread(text.data(), 1, text.size(), file_);
+      std::fwrite(text.data(), 1, n, stderr);
+    }
+  }
+
   int kept_;
   std::FILE* file_;
   bool show_ = false;

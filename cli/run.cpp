@@ -84,7 +84,10 @@ Status write_output(const std::string& path, const Value& v) {
   if (const auto* t = v.tensor()) return write_npy(path, *t);
   if (const auto* i = v.integer()) return write_npy(path, tensor<int64_t>({}, std::span(i, 1)));
   if (const auto* d = v.number()) return write_npy(path, tensor<double>({}, std::span(d, 1)));
-  if (const auto* b = v.flag()) return write_npy(path, tensor<bool>({}, std::span(b, 1)));
+  if (const bool* b = v.flag(); b != nullptr) {
+    const bool value = *b;
+    return write_npy(path, tensor<bool>({}, std::span(&value, 1)));
+  }
   return unsupported("output is neither a tensor nor a number");
 }
 

@@ -80,8 +80,8 @@ Result<TensorView> golden(Files& files, const json& t) {
 Result<Value> golden_value(Files& files, const json& t) {
   if (t.is_object() && t.contains("scalar")) return golden_value(files, t["scalar"]);
   if (t.is_object()) {
-    PTERYX_ASSIGN(TensorView v, golden(files, t));
-    return Value(std::move(v));
+    PTERYX_ASSIGN(const TensorView v, golden(files, t));
+    return Value(v);
   }
   if (t.is_boolean()) return Value(t.get<bool>());
   if (t.is_number_integer()) return Value(t.get<int64_t>());

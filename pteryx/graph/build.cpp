@@ -652,6 +652,7 @@ class Builder {
     }
     if (call.name == kPrepack) return prepack(in, call);
     std::vector<ValueId> args;
+    args.reserve(call.args.size());
     for (const uint32_t a : call.args) args.push_back(in.map[a]);
     emit(call.name, std::move(args));
     return {};

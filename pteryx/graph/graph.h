@@ -92,8 +92,8 @@ inline constexpr std::string_view kScalarMoveOp = "pteryx.move";  // [scalar, sc
 
 struct Graph {
   Graph() = default;
-  Graph(Graph&&) = default;
-  Graph& operator=(Graph&&) = default;
+  Graph(Graph&&) = default;  // NOLINT(performance-noexcept-move-constructor): std::deque's is not
+  Graph& operator=(Graph&&) noexcept = default;
 
   std::string method;
   std::vector<Value> values;

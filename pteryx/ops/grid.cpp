@@ -189,9 +189,10 @@ Status cpu(const Node& n, const Host& host) {
   const HostTensor y = host.host(n.out_id());
   const int64_t width = n.in(kX).dim(-1);
   for (int64_t cell = 0; cell < y.dims[0]; ++cell) {
-    y.put(2 * cell, (static_cast<double>(cell % width) + n.number(kOffset)) * n.number(kStride));
-    y.put(2 * cell + 1,
-          (static_cast<double>(cell / width) + n.number(kOffset)) * n.number(kStride));
+    const int64_t row = cell / width;
+    const int64_t column = cell % width;
+    y.put(2 * cell, (static_cast<double>(column) + n.number(kOffset)) * n.number(kStride));
+    y.put(2 * cell + 1, (static_cast<double>(row) + n.number(kOffset)) * n.number(kStride));
   }
   return {};
 }

@@ -275,7 +275,7 @@ Result<Source> split(const Node& n, size_t result) {
   PTERYX_ASSIGN(const size_t dim, n.dim(2, x.rank()));
   if (size < 0 || (size == 0 && x[dim] != 0))
     return bad(n, fmt::format("split_size: got {}", size));
-  const int64_t count = x[dim] == 0 ? 1 : (x[dim] - 1) / size + 1;
+  const int64_t count = x[dim] == 0 ? 1 : (x[dim] - 1) / std::max<int64_t>(size, 1) + 1;
   if (count != static_cast<int64_t>(n.out_count())) {
     return bad(n, fmt::format("{} entries in runs of {} give {} results, the file has {}", x[dim],
                               size, count, n.out_count()));

@@ -39,8 +39,8 @@ struct Table final : graph::OpLookup {
     entry->info.name = ops[i].name;
     entry->info.op = i;
     entry->info.factory = entry->factory;
-    const bool added = entries.emplace(spelling, std::move(entry)).second;
-    PTERYX_DCHECK(added);  // two operators claim one spelling
+    PTERYX_DCHECK(!entries.contains(spelling));  // two operators claim one spelling
+    entries.emplace(spelling, std::move(entry));
   }
 
   const graph::OpInfo* find(std::string_view spelling) const override {

@@ -203,8 +203,8 @@ Shares antialias_shares(const Axis& a, int64_t o) {
   const double scale = static_cast<double>(a.scale);
   const double support = std::max(scale, 1.0);
   const double centre = scale * (static_cast<double>(o) + 0.5);
-  const auto begin = static_cast<int64_t>(std::max(centre - support + 0.5, 0.0));
-  const auto end = std::min(static_cast<int64_t>(centre + support + 0.5), a.in);
+  const auto begin = static_cast<int64_t>(std::floor(std::max(centre - support + 0.5, 0.0)));
+  const auto end = std::min(static_cast<int64_t>(std::floor(centre + support + 0.5)), a.in);
   Shares s{begin, {}};
   double total = 0;
   for (int64_t i = begin; i < end; ++i) {
@@ -241,6 +241,7 @@ Status cpu(const Node& n, const Host& host) {
     return mode == Mode::kBilinear ? bilinear_shares(a, o, r.align) : antialias_shares(a, o);
   };
   std::vector<Shares> columns;
+  columns.reserve(static_cast<size_t>(r.w.out));
   for (int64_t o = 0; o < r.w.out; ++o) columns.push_back(shares(r.w, o));
   for (int64_t line = 0; r.w.out > 0 && line < y.numel() / r.w.out; ++line) {
     const Shares h = shares(r.h, line % r.h.out);

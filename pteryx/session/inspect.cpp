@@ -63,6 +63,15 @@ ValueInfo describe_value(const Graph& g, ValueId id) {
   return info;
 }
 
+// Which count of an operator a call of it belongs to.
+uint32_t OperatorUse::* count_of(const Graph& g, const graph::Node& n, const ops::OpDef* def,
+                                 const ops::Live& bound) {
+  if (def == nullptr || !ops::check_schema(g, n, *def).ok()) return &OperatorUse::unsupported;
+  if (def->op_class != ops::OpClass::kCompute) return &OperatorUse::free;
+  if (ops::runs_on_gpu(ops::Node(g, n, *def, bound))) return &OperatorUse::gpu;
+  return def->cpu != nullptr ? &OperatorUse::cpu : &OperatorUse::unsupported;
+}
+
 // Where each node would run, also in a graph that cannot run as a whole.
 std::vector<OperatorUse> count_operators(const Graph& g) {
   ops::Live bound;
@@ -79,19 +88,10 @@ std::vector<OperatorUse> count_operators(const Graph& g) {
     use.name = name;
     ++use.count;
     const ops::OpDef* def = n.op == nullptr ? nullptr : &ops::op(*n.op);
-    if (def == nullptr || !ops::check_schema(g, n, *def).ok()) {
-      ++use.unsupported;
-    } else if (def->op_class != ops::OpClass::kCompute) {
-      ++use.free;
-    } else if (ops::runs_on_gpu(ops::Node(g, n, *def, bound))) {
-      ++use.gpu;
-    } else if (def->cpu != nullptr) {
-      ++use.cpu;
-    } else {
-      ++use.unsupported;
-    }
+    ++(use.*count_of(g, n, def, bound));
   }
   std::vector<OperatorUse> list;
+  list.reserve(uses.size());
   for (auto& [name, use] : uses) list.push_back(std::move(use));
   std::stable_sort(list.begin(), list.end(),
                    [](const auto& a, const auto& b) { return a.count > b.count; });

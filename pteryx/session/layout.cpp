@@ -442,19 +442,10 @@ class Maker {
     const bool first = &b == &l_.blocks.front();
     for (size_t i = 0; i < l_.roots.size(); ++i) {
       const Root& r = l_.roots[i];
-      if (r.constant)
-        v.host[i] = v.gpu[i] = true;
-      else if (r.state && !r.cross_block)
-        (r.gpu ? v.gpu : v.host)[i] = true;  // at home between runs
-      else if (r.state) {
-        v.host[i] = r.host;
-        v.gpu[i] = r.gpu;
-      } else if (r.input && first)
-        v.host[i] = true;
-      else if (r.cross_block && !first) {
-        v.host[i] = r.host;
-        v.gpu[i] = r.gpu;
-      }
+      const bool shared = r.cross_block && (r.state || !first || r.constant);
+      const bool at_home = r.state && !r.cross_block;  // between runs
+      v.host[i] = r.constant || (shared && r.host) || (at_home && !r.gpu) || (r.input && first);
+      v.gpu[i] = r.constant || (shared && r.gpu) || (at_home && r.gpu);
     }
     return v;
   }
@@ -464,7 +455,7 @@ class Maker {
     Span span;
     std::vector<bool> in_span(l_.roots.size());
     std::vector<uint32_t> changed;  // roots this block wrote, or brought in
-    const auto close = [&](std::vector<uint32_t> downloads) {
+    const auto close = [&](const std::vector<uint32_t>& downloads) {
       if (span.nodes.empty() && downloads.empty()) return;
       b.steps.push_back({Step::Kind::kSubmit, static_cast<uint32_t>(b.spans.size()), downloads});
       b.spans.push_back(std::move(span));
@@ -504,7 +495,7 @@ class Maker {
         });
         if (!downloads.empty()) {
           add_finished_outputs(i, valid, downloads);
-          close(std::move(downloads));
+          close(downloads);
         }
         b.steps.push_back({Step::Kind::kHost, i, {}});
         each_write(i, [&](ValueId id) {
@@ -560,7 +551,7 @@ class Maker {
       const bool want_gpu = r.gpu && (r.cross_block || r.state);
       if (want_gpu && !valid.gpu[i] && valid.host[i]) upload(i);
     }
-    close(std::move(downloads));
+    close(downloads);
   }
 
   bool is_output(uint32_t r) const {

@@ -28,6 +28,7 @@
 #include <malloc.h>
 
 #include "check.h"
+#include "fields.h"
 #include "input.h"
 #include "mutator.h"
 
@@ -35,17 +36,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using pteryx::Status;
+using pteryx::fuzz::Fields;
 using pteryx::fuzz::Mutator;
 
 constexpr std::chrono::milliseconds kTimeLimit{2000};
 
 // Records take up to 12 times the FlatBuffer they come from (program::Budget), a little more in
-// heap blocks, and the records of one delegate live beside those of the program. Declared tensors
-// cost nothing as long as check() only reads records; once it plans memory, their bytes are to be
-// passed here.
-constexpr uint64_t heap_limit(uint64_t file_bytes, uint64_t tensor_bytes) {
-  return 24 * file_bytes + (uint64_t{1} << 20) + tensor_bytes;
-}
+// heap blocks, and the records of one delegate live beside those of the program. Graph and plan
+// have stayed within that; tensors take nothing, for a plan only says how large they would be.
+constexpr uint64_t heap_limit(uint64_t file_bytes) { return 24 * file_bytes + (uint64_t{1} << 20); }
 
 // The case at hand, for reports from anywhere.
 struct Case {
@@ -198,7 +197,7 @@ void run_case(const std::string& data, Counts& counts) {
   const pteryx::fuzz::Input input(data.data(), data.size());
   const uint64_t before = heap_now;
   heap_peak = before;
-  heap_stop = before + heap_limit(data.size(), 0);
+  heap_stop = before + heap_limit(data.size());
   const auto start = Clock::now();
   current.started = start.time_since_epoch().count();
   const Status status = pteryx::fuzz::check(input.bytes());
@@ -221,7 +220,8 @@ void run_case(const std::string& data, Counts& counts) {
 
 // Cases job, job + jobs, ...
 void run_job(const Options& o, uint64_t job, const std::vector<std::string>& paths,
-             const std::vector<std::string>& files, Counts& counts) {
+             const std::vector<std::string>& files, const std::vector<Fields>& fields,
+             Counts& counts) {
   if (__sanitizer_set_death_callback != nullptr)
     __sanitizer_set_death_callback([] { report("ends the process"); });
   std::thread(watch).detach();
@@ -230,7 +230,7 @@ void run_job(const Options& o, uint64_t job, const std::vector<std::string>& pat
     const size_t which = k % files.size();
     current.file = paths[which].c_str();
     current.number = k;
-    const std::string data = Mutator(files, o.seed, k).mutate(files[which]);
+    const std::string data = Mutator(files, fields, o.seed, k).mutate(which);
     if (!o.save.empty()) std::ofstream(o.save, std::ios::binary) << data;
     run_case(data, counts);
   }
@@ -243,7 +243,11 @@ int main(int argc, char** argv) {
   const std::vector<std::string> paths = expand(o.paths);
   if (paths.empty()) usage("no files");
   std::vector<std::string> files;
-  for (const std::string& path : paths) files.push_back(read_file(path));
+  std::vector<Fields> fields;
+  for (const std::string& path : paths) {
+    files.push_back(read_file(path));
+    fields.push_back(pteryx::fuzz::find_fields(files.back()));
+  }
 
   void* const shared =
       ::mmap(nullptr, sizeof(Counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -255,7 +259,7 @@ int main(int argc, char** argv) {
   for (uint64_t job = 0; job < o.jobs; ++job) {
     const pid_t child = ::fork();
     if (child == 0) {
-      run_job(o, job, paths, files, counts);
+      run_job(o, job, paths, files, fields, counts);
       std::_Exit(0);
     }
     if (child < 0) usage("cannot fork");

@@ -9,12 +9,72 @@
 
 namespace pteryx::fuzz {
 
-std::string Mutator::mutate(const std::string& original) {
-  data_ = original;
-  find_hot_ranges();
+std::string Mutator::mutate(size_t which) {
+  data_ = files_[which];
+  const Fields& fields = fields_[which];
   const uint64_t steps = 1 + below(4);
+  if (below(2) == 0 && !fields.numbers.empty()) {  // what the file says
+    for (uint64_t i = 0; i < steps; ++i) {
+      switch (below(8)) {
+        case 0: change_name(fields); break;
+        case 1:
+        case 2: change_size(fields); break;
+        default: change_number(fields); break;
+      }
+    }
+    return std::move(data_);
+  }
+  find_hot_ranges();  // how it says it
   for (uint64_t i = 0; i < steps && !data_.empty(); ++i) step();
   return std::move(data_);
+}
+
+void Mutator::change_number(const Fields& fields) {
+  const auto& to = fields.numbers[below(fields.numbers.size())];
+  const auto& from = fields.numbers[below(fields.numbers.size())];
+  uint64_t v = 0;
+  std::memcpy(&v, data_.data() + to.at, to.size);
+  switch (below(8)) {
+    case 0: ++v; break;
+    case 1: --v; break;
+    case 2: v = interesting<uint32_t>(); break;
+    case 3: v = interesting<uint64_t>(); break;
+    case 4: v = uint64_t{0} - below(10); break;
+    case 5:
+      v = 0;
+      std::memcpy(&v, data_.data() + from.at, from.size);
+      break;
+    default: v = below(12); break;
+  }
+  std::memcpy(data_.data() + to.at, &v, to.size);
+}
+
+// Gives every dim that has the size of one another size, so that tensors still go together, and
+// room for the larger tensors.
+void Mutator::change_size(const Fields& fields) {
+  if (fields.sizes.empty()) return;
+  const uint32_t from = word(fields.sizes[below(fields.sizes.size())].at);
+  const std::array<uint32_t, 8> sizes = {0, 1, 2, 3, 255, 4097, 1U << 20, 0x7FFFFFFF};
+  const uint32_t to = sizes[below(sizes.size())];
+  for (const auto& place : fields.sizes) {
+    if (word(place.at) == from) std::memcpy(data_.data() + place.at, &to, sizeof(to));
+  }
+  const uint64_t plenty = uint64_t{1} << 50;
+  for (size_t i = 1; i < fields.planned.size(); ++i)
+    std::memcpy(data_.data() + fields.planned[i].at, &plenty, sizeof(plenty));
+}
+
+// Puts the name of some other operator there if it fits: a text is preceded by its length and ends
+// with a zero.
+void Mutator::change_name(const Fields& fields) {
+  const size_t other = below(files_.size());
+  if (fields.names.empty() || fields_[other].names.empty()) return;
+  const auto& to = fields.names[below(fields.names.size())];
+  const auto& from = fields_[other].names[below(fields_[other].names.size())];
+  if (from.size > to.size) return;
+  const auto size = static_cast<uint32_t>(from.size);
+  std::memcpy(data_.data() + to.at - sizeof(size), &size, sizeof(size));
+  std::memcpy(data_.data() + to.at, files_[other].data() + from.at, from.size + 1);
 }
 
 // Most of a file is weights, where a change is never seen: three of four changes go to headers and

@@ -8,15 +8,19 @@
 #include <string>
 #include <vector>
 
+#include "fields.h"
+
 namespace pteryx::fuzz {
 
 class Mutator {
  public:
-  // `files` lends pieces to splice in, and outlives the Mutator.
-  Mutator(const std::vector<std::string>& files, uint64_t seed, uint64_t number)
-      : files_(files), random_(seed * 0x9E3779B97F4A7C15U + number) {}
+  // `files` lends pieces to splice in, and `fields` are those of each; both outlive the Mutator.
+  Mutator(const std::vector<std::string>& files, const std::vector<Fields>& fields, uint64_t seed,
+          uint64_t number)
+      : files_(files), fields_(fields), random_(seed * 0x9E3779B97F4A7C15U + number) {}
 
-  std::string mutate(const std::string& original);
+  // A change of files[which].
+  std::string mutate(size_t which);
 
  private:
   struct Range {
@@ -33,6 +37,9 @@ class Mutator {
   T interesting();
 
   void step();
+  void change_size(const Fields& fields);
+  void change_number(const Fields& fields);
+  void change_name(const Fields& fields);
   template <typename T>
   void rewrite();
   void repeat_word();
@@ -41,6 +48,7 @@ class Mutator {
   void shorten();
 
   const std::vector<std::string>& files_;
+  const std::vector<Fields>& fields_;
   std::mt19937_64 random_;
   std::string data_;
   std::vector<Range> hot_;

@@ -127,10 +127,11 @@ void multiply(const MatMul& d, const Host& h, Get&& get, Put&& put) {
   std::vector<T> columns(k_size * static_cast<size_t>(d.n));
   std::vector<T> line(k_size);
   for (int64_t batch = 0; batch < d.batches; ++batch) {
-    for (size_t i = 0; i < columns.size(); ++i) {
-      const auto n = static_cast<int64_t>(i / k_size);
-      const auto k = static_cast<int64_t>(i % k_size);
-      columns[i] = get(b, batch * d.b.batch + k * d.b.row + n * d.b.column);
+    size_t at = 0;
+    for (int64_t n = 0; n < d.n; ++n) {
+      for (int64_t k = 0; k < d.k; ++k) {
+        columns[at++] = get(b, batch * d.b.batch + k * d.b.row + n * d.b.column);
+      }
     }
     for (int64_t m = 0; m < d.m; ++m) {
       for (size_t k = 0; k < k_size; ++k) {

@@ -200,6 +200,7 @@ bool ProgramBuilder::has(std::string_view field) const {
 flatbuffers::Offset<pte::ExecutionPlan> ProgramBuilder::finish_plan() {
   const std::vector<int32_t> none;
   std::vector<flatbuffers::Offset<pte::Chain>> chains;
+  chains.reserve(chains_.size());
   for (const auto& instructions : chains_) {
     chains.push_back(pte::CreateChainDirect(fbb, &none, &none, &instructions));
   }
@@ -214,6 +215,7 @@ flatbuffers::Offset<pte::ExecutionPlan> ProgramBuilder::finish_plan() {
 FileBytes ProgramBuilder::finish(Header header) {
   if (has("execution_plan")) plans.push_back(finish_plan());
   std::vector<flatbuffers::Offset<pte::DataSegment>> table;
+  table.reserve(segments_.size());
   const Packed packed = pack(segments_);
   for (size_t i = 0; i < segments_.size(); ++i) {
     table.push_back(pte::CreateDataSegment(fbb, packed.offsets[i], segments_[i].size()));
@@ -308,6 +310,7 @@ void DataFileBuilder::add_entry(const char* key, uint32_t segment,
 FileBytes DataFileBuilder::finish() {
   const Packed packed = pack(segments_);
   std::vector<flatbuffers::Offset<ptd::DataSegment>> table;
+  table.reserve(segments_.size());
   for (size_t i = 0; i < segments_.size(); ++i) {
     table.push_back(ptd::CreateDataSegment(fbb, packed.offsets[i], segments_[i].size()));
   }
