@@ -3,12 +3,15 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "command.h"
 #include "npy.h"
+
+#include "pteryx/base/file.h"
 
 namespace pteryx::cli {
 namespace {
@@ -156,8 +159,10 @@ Status run_call(Session& session, const json& call, json& result) {
 }
 
 int run_batch(Session& session, const Options& o) {
-  std::ifstream calls(o.batch);
-  if (!calls) return fail(io_error(fmt::format("cannot read {}", o.batch)), kBadFile);
+  const auto file = MappedFile::open(o.batch);
+  if (!file.ok()) return fail(file.status(), kBadFile);
+  const Bytes bytes = (*file)->bytes();
+  std::istringstream calls(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   std::ofstream report;
   if (!o.report.empty()) {
     report.open(o.report);

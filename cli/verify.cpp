@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 
@@ -230,19 +229,23 @@ void print_table(const std::vector<Outcome>& outcomes) {
 }
 
 int verify(const Options& o) {
-  std::ifstream in(o.manifest);
-  if (!in) return fail(io_error(fmt::format("cannot read {}", o.manifest)), kBadFile);
-  const json manifest = json::parse(in, nullptr, false);
+  std::filesystem::path path = o.manifest;
+  std::error_code none;
+  if (std::filesystem::is_directory(path, none)) path /= "manifest.json";
+  const auto file = MappedFile::open(path.string());
+  if (!file.ok()) return fail(file.status(), kBadFile);
+  const auto* text = reinterpret_cast<const char*>((*file)->bytes().data());
+  const json manifest = json::parse(text, text + (*file)->bytes().size(), nullptr, false);
   if (manifest.is_discarded() || !manifest.is_object() || !manifest.contains("cases")) {
-    return fail(invalid_argument(
-                    fmt::format("{} is not a manifest: no JSON object with \"cases\"", o.manifest)),
+    return fail(invalid_argument(fmt::format("{} is not a manifest: no JSON object with \"cases\"",
+                                             path.string())),
                 kBadFile);
   }
   const auto device = open(o.run);
   if (!device.ok()) return fail(device.status(), kNoGpu);
   const gpu::Caps& caps = (*device)->caps();
   if (!o.as_json) fmt::print("GPU: {} ({})\n", caps.adapter, caps.provider);
-  Files files(std::filesystem::path(o.manifest).parent_path());
+  Files files(path.parent_path());
   std::vector<Outcome> outcomes;
   size_t failed = 0;
   for (const json& c : manifest["cases"]) {
@@ -289,7 +292,8 @@ void add_verify(CLI::App& app, Action& action) {
   auto o = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand(
       "verify", "Run the cases of a manifest and compare with their expected results");
-  sub->add_option("manifest", o->manifest, "manifest.json beside its programs and goldens")
+  sub->add_option("manifest", o->manifest,
+                  "manifest.json beside its programs and goldens, or its folder")
       ->required()
       ->type_name("MANIFEST.json");
   sub->add_option("--only", o->only, "run this case; NAME or PREFIX*; may be repeated")

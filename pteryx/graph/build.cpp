@@ -56,6 +56,7 @@ class Builder {
       g_.outputs.push_back(ValueId{i});
     }
     PTERYX_TRY(check_order());
+    number_scalars(g_);
     return std::move(g_);
   }
 

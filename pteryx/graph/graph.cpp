@@ -20,6 +20,15 @@ std::string_view kind_name(const Value& v) {
   return kNames[v.index()];
 }
 
+uint32_t number_scalars(Graph& g) {
+  uint32_t count = 0;
+  for (Value& v : g.values) {
+    auto* scalar = std::get_if<LiveScalar>(&v);
+    if (scalar != nullptr && scalar->kind == ScalarKind::kInt) scalar->slot = count++;
+  }
+  return count;
+}
+
 std::string describe(const Graph&, const Node& n) {
   const std::string_view name = n.op != nullptr ? n.op->name : n.spelling;
   if (n.delegate < 0) return fmt::format("{} (instruction {})", name, n.call);

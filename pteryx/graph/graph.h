@@ -40,6 +40,7 @@ struct LiveScalar {
   ScalarKind kind = ScalarKind::kInt;
   int64_t initial_int = 0;  // before the first run; keeps its value between runs
   double initial_double = 0;
+  uint32_t slot = 0;  // of an int: its place where shaders read live scalars; see number_scalars
 };
 struct IntList {
   std::vector<int64_t> items;
@@ -108,6 +109,9 @@ struct Graph {
   const Tensor* tensor(ValueId id) const { return std::get_if<Tensor>(&values[index(id)]); }
   std::string_view label(ValueId id) const { return labels[index(id)]; }
 };
+
+// Gives every live int a slot of its own, from 0 on; returns how many there are.
+uint32_t number_scalars(Graph& g);
 
 // "aten.add.Tensor (delegate 0, node 12)": how messages name a node.
 std::string describe(const Graph& g, const Node& n);

@@ -168,7 +168,7 @@ constexpr Arg kScalesArg{.name = "scales", .types = kFloats, .min_rank = 1, .max
 constexpr Arg kGroupwise[] = {in("weight", only(DType::kU8), 2, 2),
                               kScalesArg,
                               number("group_size"),
-                              index_in("indices"),
+                              row_in("indices", 0),
                               number("is_linear_weight"),
                               out("y", kFloats)};
 constexpr Arg kNibbles[] = {in("weight", only(DType::kU8), 2, 2),
@@ -176,25 +176,25 @@ constexpr Arg kNibbles[] = {in("weight", only(DType::kU8), 2, 2),
                             optional_in("zero_points"),
                             any("quant_min"),
                             any("quant_max"),
-                            index_in("indices"),
+                            row_in("indices", 0),
                             out("y", kFloats)};
 constexpr Arg kNibblesTyped[] = {in("weight", only(DType::kU8), 2, 2),
                                  kScalesArg,
                                  optional_in("zero_points"),
                                  any("quant_min"),
                                  any("quant_max"),
-                                 index_in("indices"),
+                                 row_in("indices", 0),
                                  any("dtype"),
                                  out("y", kFloats)};
 constexpr Arg kByteCodes[] = {
-    in("weight", kBytes, 2, 2), kScalesArg,          optional_in("zero_points"), any("quant_min"),
-    any("quant_max"),           index_in("indices"), out("y", kFloats)};
+    in("weight", kBytes, 2, 2), kScalesArg,           optional_in("zero_points"), any("quant_min"),
+    any("quant_max"),           row_in("indices", 0), out("y", kFloats)};
 constexpr Arg kByteCodesTyped[] = {in("weight", kBytes, 2, 2),
                                    kScalesArg,
                                    optional_in("zero_points"),
                                    any("quant_min"),
                                    any("quant_max"),
-                                   index_in("indices"),
+                                   row_in("indices", 0),
                                    any("dtype"),
                                    out("y", kFloats)};
 

@@ -192,8 +192,8 @@ Status index_cpu(const Node& n, const Host& h) {
   return {};
 }
 
-constexpr Arg kEmbedding[] = {in("weight", kAnyType, 1), index_in("indices"), any("padding_idx"),
-                              any("scale_grad_by_freq"), any("sparse"),       out("y")};
+constexpr Arg kEmbedding[] = {in("weight", kAnyType, 1), row_in("indices", 0), any("padding_idx"),
+                              any("scale_grad_by_freq"), any("sparse"),        out("y")};
 constexpr Arg kSelect[] = {in("x"), number("dim"), index_in("index"), out("y")};
 constexpr Arg kGather[] = {in("x"), number("dim"), index_in("index"), any("sparse_grad"), out("y")};
 constexpr Arg kIndex[] = {in("x", kAnyType, 1), index_list_in("indices"), out("y")};

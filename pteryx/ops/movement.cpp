@@ -23,6 +23,15 @@ bool wanted(const Node& n, size_t i) {
 constexpr std::string_view kRuleNames[] = {"",          "wrap",  "pad",  "reflect",
                                            "replicate", "lower", "upper"};
 
+constexpr std::string_view kFixedBase = "fn base() -> u32 { return params.base; }\n";
+constexpr std::string_view kLiveBase = R"(
+fn base() -> u32 {
+  let extent = i32(params.start_extent);
+  let start = live(params.start);
+  return u32(clamp(select(start, start + extent, start < 0), 0, extent)) * params.base;
+}
+)";
+
 const MovementRow& row(const Node& n) { return *static_cast<const MovementRow*>(n.def().row); }
 
 Status shape(const Node& n, Shapes& s) {
@@ -45,7 +54,8 @@ Status plan(const Node& n, Plan& p) {
   for (size_t i = 0; i < n.out_count(); ++i) {
     if (!wanted(n, i)) continue;
     const Tensor y = n.out(i);
-    PTERYX_ASSIGN(Source source, row(n).source(n, i));
+    PTERYX_ASSIGN(Source source,
+                  row(n).live_source != nullptr ? row(n).live_source(n) : row(n).source(n, i));
     if (source.rule == Rule::kEvery) {
       Walk walk = merge_dims(source.dims, std::span(&source.strides, 1));
       source.dims = walk.dims;
@@ -60,14 +70,20 @@ Status plan(const Node& n, Plan& p) {
         .first = u32(static_cast<int64_t>(kMaxRank - source.dims.rank())),
         .base = u32(source.base),
         .fill = element_bits(source.fill, y.dtype),
-        .diagonal = static_cast<int32_t>(source.diagonal)};
+        .diagonal = static_cast<int32_t>(source.diagonal),
+        .start = source.start.value_or(LiveInt{}).word,
+        .start_extent = u32(source.start_extent)};
+    std::vector<LiveInt> live;
+    if (source.start) live.push_back(*source.start);
     const std::string prelude =
-        fmt::format("const rule: u32 = {}u;\n", static_cast<uint32_t>(source.rule));
+        fmt::format("const rule: u32 = {}u;\n{}", static_cast<uint32_t>(source.rule),
+                    source.start ? kLiveBase : kFixedBase);
     PTERYX_TRY(p.dispatch(n, {.shader = &shaders::movement,
                               .variant = kRuleNames[static_cast<size_t>(source.rule)],
                               .prelude = prelude,
                               .bind = {{"x", x}, {"y", y, Access::kWords}},
                               .params = bytes_of(params),
+                              .live = live,
                               .grid = per_element(words(y.numel(), y.dtype), p.caps())}));
   }
   return {};

@@ -34,6 +34,10 @@ struct Source {
   Dims extents = {};
   double fill = 0;
   int64_t diagonal = 0;
+  // A base that follows a live start along a dim: start * base, negative ones counted from the end
+  // of its `start_extent` entries, all of them clamped to it.
+  std::optional<LiveInt> start = {};
+  int64_t start_extent = 0;
 };
 
 // x as it is: what an operator changes.
@@ -44,6 +48,8 @@ struct MovementRow {
   std::array<std::string_view, 2> spellings;
   std::span<const Arg> args;  // x is the first
   Result<Source> (*source)(const Node&, size_t result);
+  // The same for a plan, once the result's dims are known: leaves live arguments to the shader.
+  Result<Source> (*live_source)(const Node&) = nullptr;
 };
 std::span<const MovementRow> strided_rows();
 std::span<const MovementRow> filled_rows();

@@ -1,11 +1,12 @@
 // y[i] = x[base + sum over dims of source(c_d) * stride_d], bit for bit. One u32 word of y per invocation.
 // Host guarantees: x and y have one element type; dims are those of y or a finer split of them, right-aligned, first =
-// 8 - rank; u32 arithmetic wraps, so strides, shifts and base may be negative. The prelude gives `const rule: u32`.
+// 8 - rank; u32 arithmetic wraps, so strides, shifts and base may be negative. The prelude gives `const rule: u32` and
+// `fn base() -> u32`, which is params.base or, where a start is live, follows from it.
 #include "common/index.wgsl"
 
 struct Params {
   dims: array<vec4<u32>, 2>, strides: array<vec4<u32>, 2>, shifts: array<vec4<u32>, 2>, extents: array<vec4<u32>, 2>,
-  n: u32, first: u32, base: u32, fill: u32, diagonal: i32
+  n: u32, first: u32, base: u32, fill: u32, diagonal: i32, start: u32, start_extent: u32
 }
 @group(0) @binding(0) var<uniform> params: Params;
 
@@ -20,7 +21,7 @@ const rule_lower = 5u;
 const rule_upper = 6u;
 
 fn element(i: u32) -> u32 {
-  var at = params.base;
+  var at = base();
   var inside = true;
   var rest = i;
   for (var d = 8u; d > params.first; d--) {

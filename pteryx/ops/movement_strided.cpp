@@ -129,6 +129,23 @@ Result<Source> slice(const Node& n, size_t) {
   return sliced(x, dim, range);
 }
 
+// A live start or end leaves the result's dims as they are, else there would be another plan.
+Result<Source> slice_live(const Node& n) {
+  if (!n.is_live(2) && !n.is_live(3)) return slice(n, 0);
+  const Dims x = n.in(kX).dims;
+  PTERYX_ASSIGN(const size_t dim, n.dim(1, x.rank()));
+  PTERYX_ASSIGN(const int64_t step, n.integer_or(4, 1));
+  if (!n.is_live(2)) {
+    PTERYX_ASSIGN(int64_t start, n.integer_or(2, 0));
+    start = std::clamp<int64_t>(start < 0 ? start + x[dim] : start, 0, x[dim]);
+    return sliced(x, dim, {start, n.out().dims[dim], step});
+  }
+  Source s = sliced(x, dim, {1, n.out().dims[dim], step});
+  s.start = n.live(2);
+  s.start_extent = x[dim];
+  return s;
+}
+
 Result<Source> narrow(const Node& n, size_t) {
   const Dims x = n.in(kX).dims;
   PTERYX_ASSIGN(const size_t dim, n.dim(1, x.rank()));
@@ -148,6 +165,15 @@ Result<Source> select(const Node& n, size_t) {
   PTERYX_ASSIGN(const size_t dim, n.dim(1, x.rank()));
   PTERYX_ASSIGN(const int64_t index, select_index(n, 2, x[dim]));
   return selected(x, dim, index);
+}
+Result<Source> select_live(const Node& n) {
+  if (!n.is_live(2)) return select(n, 0);
+  const Dims x = n.in(kX).dims;
+  PTERYX_ASSIGN(const size_t dim, n.dim(1, x.rank()));
+  Source s = selected(x, dim, 1);
+  s.start = n.live(2);
+  s.start_extent = x[dim];
+  return s;
 }
 
 Result<Source> expand(const Node& n, size_t) {
@@ -368,9 +394,9 @@ constexpr MovementRow kRows[] = {
      permute},
     {"aten.transpose_copy.int", {"aten::transpose_copy.int_out"}, kTwoDims, transpose},
     {"aten.t_copy.default", {"aten::t_copy.out"}, kMatrix, t},
-    {"aten.slice_copy.Tensor", {"aten::slice_copy.Tensor_out"}, kSlice, slice},
+    {"aten.slice_copy.Tensor", {"aten::slice_copy.Tensor_out"}, kSlice, slice, slice_live},
     {"aten.narrow_copy.default", {"aten::narrow_copy.out"}, kNarrow, narrow},
-    {"aten.select_copy.int", {"aten::select_copy.int_out"}, kSelect, select},
+    {"aten.select_copy.int", {"aten::select_copy.int_out"}, kSelect, select, select_live},
     {"aten.expand_copy.default", {"aten::expand_copy.out"}, kExpand, expand},
     {"aten.flip.default", {"aten::flip.out"}, kDimsArgs, flip},
     {"aten.unfold_copy.default", {"aten::unfold_copy.out"}, kUnfold, unfold},

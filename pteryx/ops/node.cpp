@@ -10,20 +10,6 @@ namespace {
 using graph::LiveScalar;
 using graph::ValueList;
 
-// An int, float, bool or live scalar as both; nullopt for anything else.
-std::optional<Scalar> read_scalar(const graph::Graph& g, const Live& live, ValueId id) {
-  const graph::Value& v = g[id];
-  if (const auto* i = std::get_if<int64_t>(&v)) {
-    return Scalar{graph::ScalarKind::kInt, *i, static_cast<double>(*i)};
-  }
-  if (const auto* d = std::get_if<double>(&v)) return Scalar{graph::ScalarKind::kDouble, 0, *d};
-  if (const auto* b = std::get_if<bool>(&v)) {
-    return Scalar{graph::ScalarKind::kBool, *b ? 1 : 0, *b ? 1.0 : 0.0};
-  }
-  if (std::holds_alternative<LiveScalar>(v)) return live.scalars[graph::index(id)];
-  return std::nullopt;
-}
-
 Result<int64_t> to_integer(const Scalar& s) {
   if (s.kind != graph::ScalarKind::kDouble) return s.i;
   // Doubles of 2^63 and above ("to the end" written as a float) saturate.
@@ -37,6 +23,12 @@ Result<int64_t> to_integer(const Scalar& s) {
 
 }  // namespace
 
+int64_t bucket_of(int64_t v, int64_t step) {
+  int64_t bucket = step;
+  while (bucket < v) bucket *= 2;
+  return bucket;
+}
+
 int64_t Tensor::dim(int64_t i) const {
   if (dims.empty()) return 1;
   return dims[static_cast<size_t>(i < 0 ? i + static_cast<int64_t>(dims.rank()) : i)];
@@ -46,6 +38,47 @@ int64_t Tensor::rows() const {
   int64_t n = 1;
   for (size_t i = 0; i + 1 < dims.rank(); ++i) n *= dims[i];
   return n;
+}
+
+// An int, float, bool or live scalar as both; nullopt for anything else.
+std::optional<Scalar> Node::read(ValueId id) const {
+  const graph::Value& v = graph_[id];
+  if (const auto* i = std::get_if<int64_t>(&v)) {
+    return Scalar{graph::ScalarKind::kInt, *i, static_cast<double>(*i)};
+  }
+  if (const auto* d = std::get_if<double>(&v)) return Scalar{graph::ScalarKind::kDouble, 0, *d};
+  if (const auto* b = std::get_if<bool>(&v)) {
+    return Scalar{graph::ScalarKind::kBool, *b ? 1 : 0, *b ? 1.0 : 0.0};
+  }
+  if (!std::holds_alternative<LiveScalar>(v)) return std::nullopt;
+  if (reads_ != nullptr) reads_->values.push_back({.id = id});
+  return live_.scalars[graph::index(id)];
+}
+
+bool Node::is_live(size_t arg) const {
+  return std::holds_alternative<LiveScalar>(graph_[node_.args[arg]]);
+}
+
+LiveInt Node::live(size_t arg) const {
+  const ValueId id = node_.args[arg];
+  const auto* scalar = std::get_if<LiveScalar>(&graph_[id]);
+  if (scalar == nullptr) {
+    const auto v = to_integer(read(id).value_or(Scalar{}));
+    return {v.ok() ? u32(*v) & ~LiveInt::kSlot : 0};
+  }
+  if (reads_ != nullptr) reads_->slots.push_back(id);
+  return {LiveInt::kSlot | scalar->slot};
+}
+
+int64_t Node::bucket(size_t arg, int64_t plus, int64_t step) const {
+  const ValueId id = node_.args[arg];
+  const auto* scalar = std::get_if<LiveScalar>(&graph_[id]);
+  if (scalar == nullptr) {
+    const auto v = to_integer(read(id).value_or(Scalar{}));
+    return bucket_of((v.ok() ? *v : 0) + plus, step);
+  }
+  if (reads_ != nullptr) reads_->values.push_back({.id = id, .plus = plus, .step = step});
+  return bucket_of(live_.scalars[graph::index(id)].i + plus, step);
 }
 
 bool Node::has(size_t arg) const {
@@ -93,23 +126,21 @@ bool Node::has_out(size_t i) const {
 }
 
 double Node::number(size_t arg) const {
-  const auto s = read_scalar(graph_, live_, node_.args[arg]);
+  const auto s = read(node_.args[arg]);
   return s ? s->d : 0.0;
 }
 
-Scalar Node::scalar(size_t arg) const {
-  return read_scalar(graph_, live_, node_.args[arg]).value_or(Scalar{});
-}
+Scalar Node::scalar(size_t arg) const { return read(node_.args[arg]).value_or(Scalar{}); }
 
 double Node::number_or(size_t arg, double none) const { return has(arg) ? number(arg) : none; }
 
 bool Node::number_is_int(size_t arg) const {
-  const auto s = read_scalar(graph_, live_, node_.args[arg]);
+  const auto s = read(node_.args[arg]);
   return s && s->kind != graph::ScalarKind::kDouble;
 }
 
 Result<int64_t> Node::integer(size_t arg) const {
-  const auto s = read_scalar(graph_, live_, node_.args[arg]);
+  const auto s = read(node_.args[arg]);
   auto v = to_integer(s.value_or(Scalar{}));
   if (!v.ok())
     return fail(v.status().code(),
@@ -123,7 +154,7 @@ Result<int64_t> Node::integer_or(size_t arg, int64_t none) const {
 }
 
 bool Node::flag(size_t arg) const {
-  const auto s = read_scalar(graph_, live_, node_.args[arg]);
+  const auto s = read(node_.args[arg]);
   return s && s->d != 0.0;
 }
 
@@ -146,13 +177,13 @@ Result<Dims> Node::ints(size_t arg) const {
   if (const auto* list = std::get_if<ValueList>(&v)) {
     if (list->items.size() > kMaxRank) return too_long(list->items.size());
     for (const ValueId id : list->items) {
-      const auto s = read_scalar(graph_, live_, id);
+      const auto s = read(id);
       PTERYX_ASSIGN(const int64_t i, to_integer(s.value_or(Scalar{})));
       out.push_back(i);
     }
     return out;
   }
-  if (const auto s = read_scalar(graph_, live_, node_.args[arg])) {
+  if (const auto s = read(node_.args[arg])) {
     PTERYX_ASSIGN(const int64_t i, to_integer(*s));
     out.push_back(i);
   }
@@ -166,8 +197,7 @@ std::vector<double> Node::numbers(size_t arg) const {
   if (const auto* list = std::get_if<graph::IntList>(&v))
     out.assign(list->items.begin(), list->items.end());
   if (const auto* list = std::get_if<ValueList>(&v)) {
-    for (const ValueId id : list->items)
-      out.push_back(read_scalar(graph_, live_, id).value_or(Scalar{}).d);
+    for (const ValueId id : list->items) out.push_back(read(id).value_or(Scalar{}).d);
   }
   return out;
 }
@@ -209,7 +239,12 @@ Status Shapes::set(size_t i, const Dims& dims) {
                                   node_.def().args.back().name, node_.graph().label(id),
                                   to_string(max), to_string(dims)));
   }
-  next_.dims[graph::index(id)] = dims;
+  Dims& next = next_.dims[graph::index(id)];
+  if (same_ != nullptr) {
+    *same_ = *same_ && next == dims;
+  } else {
+    next = dims;
+  }
   return {};
 }
 

@@ -64,9 +64,10 @@ struct Arg {
   DTypes types = kAnyType;
   uint8_t min_rank = 0;
   uint8_t max_rank = kMaxRank;
-  bool optional = false;  // Null allowed
-  bool mutated = false;   // written in place
-  bool index = false;     // i64 may be narrowed to i32 on the way to the GPU
+  bool optional = false;                // Null allowed
+  bool mutated = false;                 // written in place
+  bool index = false;                   // i64 may be narrowed to i32 on the way to the GPU
+  std::optional<uint8_t> rows_of = {};  // elements number rows of that argument, none negative
 };
 
 constexpr Arg in(std::string_view name, DTypes types = kAnyType, uint8_t min_rank = 0,
@@ -82,6 +83,12 @@ constexpr Arg optional_in(std::string_view name, DTypes types = kAnyType) {
 }
 constexpr Arg index_in(std::string_view name) {
   return {.name = name, .kind = ArgKind::kTensor, .types = kIndexTypes, .index = true};
+}
+// Numbers of rows of the argument `table`.
+constexpr Arg row_in(std::string_view name, uint8_t table) {
+  Arg a = index_in(name);
+  a.rows_of = table;
+  return a;
 }
 constexpr Arg mutated(std::string_view name, DTypes types = kAnyType) {
   return {.name = name, .kind = ArgKind::kTensor, .types = types, .mutated = true};
@@ -155,14 +162,38 @@ struct Live {
   std::vector<Scalar> scalars;
 };
 
+// What a plan read of the live scalars: it holds as long as these read the same.
+struct ScalarReads {
+  struct Value {
+    ValueId id = graph::kNoValue;
+    int64_t plus = 0;
+    int64_t step = 0;  // 0: the value itself, else Node::bucket
+    friend bool operator==(const Value&, const Value&) = default;
+  };
+  std::vector<Value> values;   // by the plan, on the host
+  std::vector<ValueId> slots;  // by its shaders, each run
+};
+// v rounded up to step * 2^k.
+int64_t bucket_of(int64_t v, int64_t step);
+
+// An int for a shader, which reads it with live(): a literal, or a slot of the live scalars, so
+// that one plan serves every value. A literal is not negative.
+struct LiveInt {
+  static constexpr uint32_t kSlot = 0x80000000U;
+  uint32_t word = 0;
+  bool is_slot() const { return (word & kSlot) != 0; }
+};
+
 struct OpDef;
 
 // One call of an op: its arguments at their live size. Kinds, types and ranks were checked against
 // the schema, so accessors do not fail except where they say so.
 class Node {
  public:
-  Node(const graph::Graph& g, const graph::Node& n, const OpDef& def, const Live& live)
-      : graph_(g), node_(n), def_(def), live_(live) {}
+  // `reads` collects what is read of the live scalars.
+  Node(const graph::Graph& g, const graph::Node& n, const OpDef& def, const Live& live,
+       ScalarReads* reads = nullptr)
+      : graph_(g), node_(n), def_(def), live_(live), reads_(reads) {}
 
   bool has(size_t arg) const;  // not None
   Tensor in(size_t arg) const { return tensor(node_.args[arg]); }
@@ -187,6 +218,12 @@ class Node {
   Result<size_t> dim(size_t arg,
                      size_t rank) const;  // a dim argument, negative counted from the end
 
+  // Plans read an int that may change with every run, such as a position, in one of two ways that
+  // leave the plan good for other values: by a shader, or rounded up for grids that grow with it.
+  bool is_live(size_t arg) const;  // a scalar computed while running
+  LiveInt live(size_t arg) const;
+  int64_t bucket(size_t arg, int64_t plus, int64_t step) const;  // bucket_of(value + plus, step)
+
   const OpDef& def() const { return def_; }
   const graph::Node& node() const { return node_; }
   const graph::Graph& graph() const { return graph_; }
@@ -203,16 +240,21 @@ class Node {
   Status unsupported(std::string_view text) const { return fail(Code::kUnsupported, text); }
 
  private:
+  std::optional<Scalar> read(ValueId id) const;
+
   const graph::Graph& graph_;
   const graph::Node& node_;
   const OpDef& def_;
   const Live& live_;
+  ScalarReads* reads_;
 };
 
 // Where shape() puts its answer. Results start as the file's dims, untouched results keep them.
 class Shapes {
  public:
   Shapes(const Node& n, Live& next) : node_(n), next_(next) {}
+  // Compares dims with what `next` has instead of writing them; scalars are written.
+  Shapes(const Node& n, Live& next, bool& same) : node_(n), next_(next), same_(&same) {}
   // Fails if the dims exceed what the file allows for that result.
   Status set(size_t i, const Dims& dims);
   Status set(const Dims& dims) { return set(0, dims); }
@@ -222,6 +264,7 @@ class Shapes {
  private:
   const Node& node_;
   Live& next_;
+  bool* same_ = nullptr;
 };
 
 // ---------------------------------------------------------------- GPU work
@@ -248,6 +291,9 @@ struct DispatchDesc {
   std::string_view prelude = {};  // WGSL put in front: generated functions and aliases
   std::vector<Bind> bind;         // binding 1, 2, ...
   Bytes params = {};              // the shader's Params, binding 0
+  // Of the params, those that the shader reads with `fn live(word: u32) -> i32`; any: the function
+  // is there.
+  std::vector<LiveInt> live = {};
   std::vector<gpu::Constant> constants = {};
   gpu::Grid grid;
   bool f16 = false;  // text uses f16
@@ -263,7 +309,7 @@ struct PlanContext {
 
 // One GPU dispatch, ready to be lowered: everything is data.
 struct PlannedBinding {
-  enum class Kind : uint8_t { kValue, kScratch } kind = Kind::kValue;
+  enum class Kind : uint8_t { kValue, kScratch, kScalars } kind = Kind::kValue;
   ValueId value = graph::kNoValue;
   uint32_t scratch = 0;
   bool written = false;

@@ -2,6 +2,7 @@
 // writes tensor declarations and accessors, so every kernel reads and writes every element type the
 // same way.
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
 #include <limits>
 
 #include "pteryx/ops/op.h"
@@ -124,6 +125,22 @@ Status Plan::dispatch(const Node& n, DispatchDesc desc) {
       pb.value = b.tensor.id;
     }
     d.bindings.push_back(pb);
+  }
+  if (!desc.live.empty()) {
+    const bool slots = std::any_of(desc.live.begin(), desc.live.end(),
+                                   [](const LiveInt& v) { return v.is_slot(); });
+    if (slots) {
+      declarations += fmt::format(
+          "@group(0) @binding({}) var<storage, read> live_scalars: array<i32>;\n"
+          "fn live(word: u32) -> i32 {{\n"
+          "  if ((word >> 31u) == 0u) {{ return i32(word); }}\n"
+          "  return live_scalars[word & 0x7fffffffu];\n}}\n",
+          desc.bind.size() + 1);
+      d.bindings.push_back({.kind = PlannedBinding::Kind::kScalars});
+      d.label += "/live";
+    } else {
+      declarations += "fn live(word: u32) -> i32 { return i32(word); }\n";
+    }
   }
   d.code.reserve(declarations.size() + desc.prelude.size() + desc.shader->code.size() + 8);
   d.code += declarations;

@@ -29,24 +29,26 @@ struct Rope {
   int64_t length = 0;
   int64_t size = 0;
   int64_t rotary = 0;  // leading elements of a row that turn
-  int64_t start = 0;   // table row of position 0
   int64_t heads_q = 1;
   int64_t heads_k = 1;
 };
 
-Status check_tables(const Node& n, const Rope& r) {
-  const Tensor cos = n.in(kCos);
-  PTERYX_TRY(n.expect(kSin, "shape", cos.dims, n.in(kSin).dims));
-  if (r.start < 0) {
+// The table row of position 0, after checking that the tables reach as far as x.
+Result<int64_t> read_start(const Node& n, const Rope& r) {
+  if (row(n).layout == Layout::kInterleaved) return 0;
+  PTERYX_ASSIGN(const int64_t start,
+                row(n).layout == Layout::kHalves ? n.integer(kStart) : Result<int64_t>(0));
+  const int64_t rows = n.in(kCos).dim(0);
+  if (start < 0) {
     return n.fail(Code::kInvalidArgument,
-                  fmt::format("start_pos: expected 0 or more, got {}", r.start));
+                  fmt::format("start_pos: expected 0 or more, got {}", start));
   }
-  if (r.start > cos.dim(0) - r.length) {
+  if (start > rows - r.length) {
     return n.fail(Code::kInvalidArgument,
-                  fmt::format("start_pos {} + {} positions exceed the {} rows of freqs_cos",
-                              r.start, r.length, cos.dim(0)));
+                  fmt::format("start_pos {} + {} positions exceed the {} rows of freqs_cos", start,
+                              r.length, rows));
   }
-  return {};
+  return start;
 }
 
 Result<Rope> read_pair(const Node& n) {
@@ -67,8 +69,7 @@ Result<Rope> read_pair(const Node& n) {
   if (!halves && 2 * columns != r.size) {
     return n.mismatch(kCos, "width", std::to_string(r.size / 2), std::to_string(columns));
   }
-  PTERYX_ASSIGN(r.start, halves ? n.integer(kStart) : Result<int64_t>(0));
-  PTERYX_TRY(check_tables(n, r));
+  PTERYX_TRY(n.expect(kSin, "shape", n.in(kCos).dims, n.in(kSin).dims));
   return r;
 }
 
@@ -88,7 +89,8 @@ Result<Rope> read(const Node& n) {
 }
 
 Status shape(const Node& n, Shapes& s) {
-  PTERYX_ASSIGN([[maybe_unused]] const Rope r, read(n));
+  PTERYX_ASSIGN(const Rope r, read(n));
+  PTERYX_ASSIGN([[maybe_unused]] const int64_t start, read_start(n, r));
   PTERYX_TRY(s.set(0, n.in(0).dims));
   return row(n).layout == Layout::kInterleaved ? Status() : s.set(1, n.in(kXk).dims);
 }
@@ -123,6 +125,7 @@ Status plan(const Node& n, Plan& p) {
   const bool single = row(n).layout == Layout::kInterleaved;
   const Tensor yq = n.out(0);
   const Tensor yk = single ? Tensor{} : n.out(1);
+  const LiveInt start = row(n).layout == Layout::kHalves ? n.live(kStart) : LiveInt{};
   const int64_t words_q = words(yq.numel(), yq.dtype);
   const int64_t all = words_q + (single ? 0 : words(yk.numel(), yk.dtype));
   const shaders::RopeParams params{.n_q = u32(yq.numel()),
@@ -134,7 +137,7 @@ Status plan(const Node& n, Plan& p) {
                                    .length = u32(r.length),
                                    .size = u32(r.size),
                                    .rotary = u32(r.rotary),
-                                   .start = u32(r.start)};
+                                   .start = start.word};
   std::string prelude = fmt::format(
       "fn partner(d: u32) -> u32 {{ return {}; }}\n"
       "fn turn(s: u32, d: u32) -> vec2<f32> {{ {} }}\n",
@@ -153,6 +156,7 @@ Status plan(const Node& n, Plan& p) {
                         .prelude = prelude,
                         .bind = std::move(bind),
                         .params = bytes_of(params),
+                        .live = {start},
                         .grid = per_element(all, p.caps())});
 }
 
@@ -166,7 +170,7 @@ struct Turn {
 Turn turn_of(const Node& n, const Host& h, const Rope& r, int64_t s, int64_t d) {
   if (row(n).layout == Layout::kHalves) {
     const int64_t half = r.rotary / 2;
-    const int64_t at = (r.start + s) * r.rotary + d;
+    const int64_t at = s * r.rotary + d;
     const double sin = h.host(n.in(kSin).id).number(at);
     return {d < half ? d + half : d - half, h.host(n.in(kCos).id).number(at),
             d < half ? -sin : sin};
@@ -180,24 +184,25 @@ Turn turn_of(const Node& n, const Host& h, const Rope& r, int64_t s, int64_t d) 
   return {d ^ 1, cos, d % 2 == 0 ? -sin : sin};
 }
 
-void rotate(const Node& n, const Host& h, const Rope& r, int64_t heads, const HostTensor& x,
-            const HostTensor& y) {
+void rotate(const Node& n, const Host& h, const Rope& r, int64_t start, int64_t heads,
+            const HostTensor& x, const HostTensor& y) {
   for (int64_t i = 0; i < x.numel(); ++i) {
     const int64_t d = i % r.size;
     if (d >= r.rotary) {
       y.copy(i, x, i);
       continue;
     }
-    const Turn t = turn_of(n, h, r, i / r.size / heads % r.length, d);
+    const Turn t = turn_of(n, h, r, start + i / r.size / heads % r.length, d);
     y.put(i, x.number(i) * t.c + x.number(i - d + t.partner) * t.n);
   }
 }
 
 Status cpu(const Node& n, const Host& h) {
   PTERYX_ASSIGN(const Rope r, read(n));
-  rotate(n, h, r, r.heads_q, h.host(n.in(0).id), h.host(n.out_id(0)));
+  PTERYX_ASSIGN(const int64_t start, read_start(n, r));
+  rotate(n, h, r, start, r.heads_q, h.host(n.in(0).id), h.host(n.out_id(0)));
   if (row(n).layout != Layout::kInterleaved)
-    rotate(n, h, r, r.heads_k, h.host(n.in(kXk).id), h.host(n.out_id(1)));
+    rotate(n, h, r, start, r.heads_k, h.host(n.in(kXk).id), h.host(n.out_id(1)));
   return {};
 }
 
@@ -215,7 +220,7 @@ constexpr Row kRows[] = {
      " return vec2<f32>(load_cos_of(at), select(n, -n, (d & 1u) == 0u));"},
     {"et_vk.apply_rotary_emb_hf.default", Layout::kHalves, kHalvesArgs,
      "select(d - params.rotary / 2u, d + params.rotary / 2u, d < params.rotary / 2u)",
-     "let at = (params.start + s) * params.rotary + d; let n = load_sin_of(at);"
+     "let at = (u32(live(params.start)) + s) * params.rotary + d; let n = load_sin_of(at);"
      " return vec2<f32>(load_cos_of(at), select(n, -n, d < params.rotary / 2u));"},
     {"et_vk.apply_rotary_emb_interleaved.default", Layout::kInterleaved, kInterleavedArgs, "d ^ 1u",
      "let at = s * params.size + (d & 0xfffffffeu); let n = load_freqs(at + 1u);"

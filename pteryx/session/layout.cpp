@@ -38,6 +38,7 @@ class Maker {
     find_roots();
     split_blocks();
     mark_roots();
+    find_index_limits();
     for (Block& b : l_.blocks) {
       find_keys(b);
       PTERYX_TRY(compile_steps(b));
@@ -377,6 +378,9 @@ class Maker {
         };
         each_read(i, touch);
         each_write(i, touch);
+        if (l_.place[i] == Place::kGpu) {
+          each_write(i, [&](ValueId id) { l_.roots[root(id)].gpu_written = true; });
+        }
         if (l_.item_source[i] != kNone && l_.item_source[i] != root(g_.nodes[i].args[0])) continue;
       }
     }
@@ -390,12 +394,31 @@ class Maker {
     }
   }
 
+  // Indices that come straight from an input are checked on the host, before the GPU sees them.
+  void find_index_limits() {
+    if (g_.has_jumps) return;
+    for (uint32_t i = 0; i < g_.nodes.size(); ++i) {
+      for (size_t a = 0; a < l_.defs[i]->args.size(); ++a) {
+        const std::optional<uint8_t> table = l_.defs[i]->args[a].rows_of;
+        if (!table) continue;
+        const ValueId input = trace_to_input(g_.nodes[i].args[a], i);
+        if (input == kNoValue) continue;
+        const auto at = std::find(g_.inputs.begin(), g_.inputs.end(), input);
+        l_.index_limits.push_back({static_cast<uint32_t>(at - g_.inputs.begin()),
+                                   g_.tensor(g_.nodes[i].args[*table])->max[0], i});
+      }
+    }
+  }
+
   // What decides the shapes of a block: tensors made elsewhere, scalars made elsewhere or read from
   // tensors.
   void find_keys(Block& b) const {
     std::vector<bool> inside(g_.values.size());
     std::vector<bool> taken(g_.values.size());
+    std::vector<bool> loose(g_.values.size());  // scalars that other input sizes do not decide
+    bool reads_loose = false;
     const auto use = [&](ValueId id) {
+      reads_loose = reads_loose || loose[index(id)];
       if (inside[index(id)] || taken[index(id)]) return;
       const auto* t = g_.tensor(id);
       if (t != nullptr && !(t->data && !t->state)) {
@@ -403,12 +426,13 @@ class Maker {
         taken[index(id)] = true;
       } else if (std::holds_alternative<graph::LiveScalar>(g_[id])) {
         b.key_scalars.push_back(id);
-        taken[index(id)] = true;
+        taken[index(id)] = loose[index(id)] = reads_loose = true;
       }
     };
     for (uint32_t i = b.begin; i < b.end; ++i) {
       const graph::Node& n = g_.nodes[i];
       if (l_.defs[i] == nullptr) continue;
+      reads_loose = false;
       for (size_t a = 0; a + 1 < n.args.size(); ++a) {
         if (const auto* list = std::get_if<graph::ValueList>(&g_[n.args[a]])) {
           for (const ValueId id : list->items) {
@@ -421,6 +445,10 @@ class Maker {
       if (l_.place[i] == Place::kItem) {
         use(n.args.back());
         continue;
+      }
+      if (reads_loose) {
+        b.scalar_nodes.push_back(i);
+        loose[index(n.args.back())] = std::holds_alternative<graph::LiveScalar>(g_[n.args.back()]);
       }
       inside[index(n.args.back())] = true;
       for_each_tensor(g_, n.args.back(), [&](ValueId id) { inside[index(id)] = true; });
@@ -568,7 +596,36 @@ class Maker {
            g_.has_jumps;
   }
 
+  // Small tensors from the host go where the live scalars are, so that one write brings everything
+  // a run needs.
+  // Smallest first: a write ends with the last byte that is live.
+  void fill_inbox() {
+    constexpr uint64_t kSmall = 64U << 10;
+    for (const graph::Value& v : g_.values) {
+      const auto* scalar = std::get_if<graph::LiveScalar>(&v);
+      if (scalar != nullptr && scalar->kind == graph::ScalarKind::kInt)
+        l_.scalar_slots = std::max(l_.scalar_slots, scalar->slot + 1);
+    }
+    const uint64_t align = context_.caps.storage_alignment;
+    l_.inbox_bytes = align_up(uint64_t{l_.scalar_slots} * 4, align);
+    std::vector<uint32_t> small;
+    for (uint32_t i = 0; i < l_.roots.size(); ++i) {
+      const Root& r = l_.roots[i];
+      if (uploaded_.contains(i) && !r.gpu_written && !r.state && r.gpu_bytes <= kSmall)
+        small.push_back(i);
+    }
+    std::stable_sort(small.begin(), small.end(), [&](uint32_t a, uint32_t b) {
+      return l_.roots[a].gpu_bytes < l_.roots[b].gpu_bytes;
+    });
+    for (const uint32_t i : small) {
+      l_.roots[i].inbox = l_.inbox_bytes;
+      l_.inbox_bytes += align_up(std::max<uint64_t>(l_.roots[i].gpu_bytes, 16), align);
+    }
+    l_.memory.activations += l_.inbox_bytes;
+  }
+
   void assign_memory() {
+    fill_inbox();
     std::vector<graph::Lifetime> lifetimes(l_.roots.size());
     for (auto& life : lifetimes) life.first = kNone;
     for (uint32_t i = 0; i < g_.nodes.size(); ++i) {
@@ -586,7 +643,7 @@ class Maker {
     std::vector<graph::Lifetime> shared_lifetimes;
     for (uint32_t i = 0; i < l_.roots.size(); ++i) {
       Root& r = l_.roots[i];
-      if (!r.gpu) continue;
+      if (!r.gpu || r.inbox != kNoOffset) continue;
       if (needs_own_buffer(i)) {
         (r.constant ? l_.memory.constants
          : r.state  ? l_.memory.state

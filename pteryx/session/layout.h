@@ -16,6 +16,7 @@
 namespace pteryx {
 
 inline constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
+inline constexpr uint64_t kNoOffset = std::numeric_limits<uint64_t>::max();
 
 enum class Place : uint8_t {
   kNothing,  // a view that costs nothing, or a jump
@@ -34,10 +35,12 @@ struct Root {
   bool state = false;
   bool input = false;
   bool written = false;      // by a node
+  bool gpu_written = false;  // by a node on the GPU
   bool cross_block = false;  // used in more than one block
   uint64_t gpu_bytes = 0;    // at the bound, multiple of 16
   uint64_t host_bytes = 0;
   uint32_t slot = kNone;         // shared GPU buffer; kNone: a buffer of its own
+  uint64_t inbox = kNoOffset;    // place in the inbox, instead of a buffer
   uint64_t readback_offset = 0;  // in the readback buffer, if it is ever downloaded
 };
 
@@ -63,10 +66,12 @@ struct Block {
   uint32_t end = 0;  // node range
   std::vector<Step> steps;
   std::vector<Span> spans;
-  std::vector<uint32_t> items;              // kItem nodes, evaluated before the shapes
-  std::vector<graph::ValueId> key_tensors;  // their live dims ...
-  std::vector<graph::ValueId> key_scalars;  // ... and these scalars decide every shape of the block
-  uint32_t jump = kNone;                    // a jump node that ends it
+  std::vector<uint32_t> items;  // kItem nodes, evaluated before the shapes
+  // What comes from outside, or is read from tensors, and decides every shape of the block.
+  std::vector<graph::ValueId> key_tensors;
+  std::vector<graph::ValueId> key_scalars;
+  std::vector<uint32_t> scalar_nodes;  // nodes that read those scalars, or ones made from them
+  uint32_t jump = kNone;               // a jump node that ends it
 };
 
 struct MemoryNeed {
@@ -88,8 +93,19 @@ struct Layout {
   std::vector<Block> blocks;
   std::vector<uint64_t> slot_bytes;
   uint64_t readback_bytes = 0;
+  // One buffer that the host writes at once: the live scalars that shaders read, then small tensors
+  // that come from the host.
+  uint64_t inbox_bytes = 0;
+  uint32_t scalar_slots = 0;
   ops::Live bound;  // dims at the bound
   MemoryNeed memory;
+  // Inputs whose elements index rows of a table: checked before anything runs.
+  struct IndexLimit {
+    uint32_t input = 0;
+    int64_t rows = 0;
+    uint32_t node = 0;
+  };
+  std::vector<IndexLimit> index_limits;
   bool is_static = true;  // no input may change its size
 
   const Root& root(graph::ValueId id) const { return roots[root_of[graph::index(id)]]; }

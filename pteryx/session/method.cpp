@@ -94,7 +94,7 @@ Result<std::unique_ptr<Method>> Method::create(graph::Graph graph, Layout layout
   m->find_published();
   m->outputs_.resize(m->graph_.outputs.size());
   // Compile what the largest shapes need now, so that the first run does not wait for it.
-  if (m->layout_.blocks.size() == 1 && m->layout_.blocks[0].items.empty()) {
+  if (m->layout_.blocks.size() == 1 && m->layout_.blocks[0].key_scalars.empty()) {
     auto warm = m->find_recording(0);
     if (!warm.ok()) return std::move(warm).status();
   }
@@ -102,7 +102,7 @@ Result<std::unique_ptr<Method>> Method::create(graph::Graph graph, Layout layout
 }
 
 Status Method::allocate(ConstantPool& constants, const LoadOptions& options) {
-  root_buffer_.assign(layout_.roots.size(), gpu::BufferId::kNone);
+  root_buffer_.resize(layout_.roots.size());
   root_host_.assign(layout_.roots.size(), nullptr);
   memory_.resize(layout_.roots.size());
   stage_.resize(layout_.roots.size());
@@ -120,15 +120,23 @@ Status Method::allocate(ConstantPool& constants, const LoadOptions& options) {
     PTERYX_ASSIGN(const gpu::BufferId id, own(layout_.slot_bytes[i], fmt::format("slot {}", i)));
     slots.push_back(id);
   }
+  if (layout_.inbox_bytes > 0) {
+    PTERYX_ASSIGN(inbox_, make_buffer(device_, layout_.inbox_bytes, gpu::BufferKind::kStorage,
+                                      "scalars and inputs"));
+    inbox_host_.resize(layout_.inbox_bytes);
+  }
   for (uint32_t i = 0; i < layout_.roots.size(); ++i) {
     const Root& r = layout_.roots[i];
     const std::string_view label = graph_.label(r.value);
     if (r.gpu && r.constant) {
-      PTERYX_ASSIGN(root_buffer_[i], constants.upload(*graph_.tensor(r.value), label, options));
+      PTERYX_ASSIGN(root_buffer_[i].buffer,
+                    constants.upload(*graph_.tensor(r.value), label, options));
+    } else if (r.gpu && r.inbox != kNoOffset) {
+      root_buffer_[i] = {inbox_.get(), r.inbox, std::max<uint64_t>(r.gpu_bytes, 16)};
     } else if (r.gpu && r.slot != kNone) {
-      root_buffer_[i] = slots[r.slot];
+      root_buffer_[i].buffer = slots[r.slot];
     } else if (r.gpu) {
-      PTERYX_ASSIGN(root_buffer_[i], own(std::max<uint64_t>(r.gpu_bytes, 4), label));
+      PTERYX_ASSIGN(root_buffer_[i].buffer, own(std::max<uint64_t>(r.gpu_bytes, 4), label));
     }
     if (r.host) PTERYX_TRY(init_host(i));
   }
@@ -167,7 +175,8 @@ Status Method::init_state() {
       initial = t.dim_order.empty() ? std::vector<std::byte>(t.data->begin(), t.data->end())
                                     : to_row_major(t);
     if (r.host && !initial.empty()) std::memcpy(root_host_[i], initial.data(), initial.size());
-    if (r.gpu && t.dtype != DType::kI64) PTERYX_TRY(device_->write(root_buffer_[i], 0, initial));
+    if (r.gpu && t.dtype != DType::kI64)
+      PTERYX_TRY(device_->write(root_buffer_[i].buffer, 0, initial));
     if (r.gpu && t.dtype == DType::kI64) {
       active_ = &layout_.bound;
       std::swap(memory_[i], initial);
@@ -268,6 +277,7 @@ Status Method::evaluate_items(const Block& b) {
 }
 
 Status Method::execute(const Block& b, Recording& r) {
+  PTERYX_TRY(fill_scalars(r));
   for (const Step& s : b.steps) {
     switch (s.kind) {
       case Step::Kind::kHost: {
@@ -280,6 +290,7 @@ Status Method::execute(const Block& b, Recording& r) {
         const uint32_t begin = r.span_begin[s.index];
         const uint32_t end = r.span_begin[s.index + 1];
         if (begin == end && r.copies[s.index].empty()) break;
+        PTERYX_TRY(send_inbox());
         PTERYX_TRY(device_->submit(std::span(r.dispatches).subspan(begin, end - begin),
                                    r.copies[s.index]));
         break;
@@ -322,7 +333,7 @@ ops::HostTensor Method::host(ValueId id) const {
           root_host_[layout_.root_of[index(id)]]};
 }
 
-gpu::BufferId Method::buffer(ValueId id) const { return root_buffer_[layout_.root_of[index(id)]]; }
+gpu::Binding Method::buffer(ValueId id) const { return root_buffer_[layout_.root_of[index(id)]]; }
 
 uint64_t Method::live_elements(uint32_t root) const {
   return static_cast<uint64_t>(numel(active_->dims[index(layout_.roots[root].value)]));

@@ -33,12 +33,19 @@ class ConstantPool {
   uint64_t total_ = 0;
 };
 
-// Everything a block needs on the GPU for one set of live sizes.
+// Everything a block needs on the GPU for one set of live sizes, and whatever scalars its plans did
+// not look at.
 struct Recording {
-  std::vector<int64_t> key;
+  std::vector<int64_t> key;  // live dims of the block's key tensors
   uint64_t hash = 0;
   uint64_t last_used = 0;
   ops::Live live;
+  struct Pin {
+    ops::ScalarReads::Value read;
+    int64_t value = 0;
+  };
+  std::vector<Pin> pins;              // what plans read of the live scalars
+  std::vector<graph::ValueId> slots;  // live scalars that shaders read
   std::vector<gpu::Dispatch> dispatches;
   std::vector<uint32_t> span_begin;            // of each span, and the end
   std::vector<std::vector<gpu::Copy>> copies;  // of each span's submit
@@ -77,18 +84,24 @@ class Method final : public ops::Host {
   Status run_block(size_t block);
   Status evaluate_items(const Block& b);
   Result<Recording*> find_recording(size_t block);
+  Result<bool> holds(const Block& b, Recording& r) const;
   Status record(const Block& b, Recording& r);
-  Status record_node(uint32_t node, const ops::Live& live, Recording& r,
+  Status record_node(uint32_t node, Recording& r, ops::ScalarReads& reads,
                      std::vector<std::byte>& params, std::vector<struct PendingDispatch>& pending);
+  static void keep_reads(const ops::ScalarReads& reads, Recording& r);
   Result<gpu::BufferId> scratch_buffer(size_t i, uint64_t bytes, Recording& r);
   Status execute(const Block& b, Recording& r);
+  Status check_indices() const;
+  Status fill_scalars(const Recording& r);
   Status upload(uint32_t root);
+  void put_in_inbox(uint64_t offset, Bytes bytes);
+  Status send_inbox();
   Status download(const Step& step);
   Status next_block(const Block& b, size_t& at) const;
   void collect_outputs();
 
   ops::HostTensor host(graph::ValueId id) const override;
-  gpu::BufferId buffer(graph::ValueId id) const;
+  gpu::Binding buffer(graph::ValueId id) const;
   uint64_t live_elements(uint32_t root) const;
   uint64_t gpu_element(uint32_t root) const;  // bytes of one element in the GPU buffer
 
@@ -99,11 +112,15 @@ class Method final : public ops::Host {
   uint32_t plan_cache_;
 
   std::vector<OwnedBuffer> owned_;  // slots, private roots
-  std::vector<gpu::BufferId> root_buffer_;
+  std::vector<gpu::Binding> root_buffer_;
   std::vector<std::vector<std::byte>> memory_;  // host memory that roots own
   std::vector<std::byte*> root_host_;           // where each root's host memory is
   std::vector<bool> stage_;  // inputs that must be copied: written, or handed out again
   OwnedBuffer readback_;
+  OwnedBuffer inbox_;
+  std::vector<std::byte> inbox_host_;  // what inbox_ holds, or will after send_inbox
+  uint64_t inbox_begin_ = kNoOffset;   // changed since it was sent
+  uint64_t inbox_end_ = 0;
   std::vector<std::shared_ptr<OwnedBuffer>> scratch_;
   std::vector<uint64_t> scratch_bytes_;
   std::vector<int32_t> narrow_;  // i64 on its way to the GPU

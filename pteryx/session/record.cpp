@@ -29,6 +29,12 @@ uint64_t hash_of(std::span<const int64_t> key) {
   return h;
 }
 
+int64_t pinned(const ops::ScalarReads::Value& read, const ops::Live& live) {
+  const ops::Scalar& s = live.scalars[index(read.id)];
+  if (read.step > 0) return ops::bucket_of(s.i + read.plus, read.step);
+  return s.kind == graph::ScalarKind::kDouble ? std::bit_cast<int64_t>(s.d) : s.i;
+}
+
 }  // namespace
 
 Result<Recording*> Method::find_recording(size_t at) {
@@ -37,18 +43,15 @@ Result<Recording*> Method::find_recording(size_t at) {
   for (const ValueId id : b.key_tensors) {
     for (const int64_t d : live_.dims[index(id)]) key_.push_back(d);
   }
-  for (const ValueId id : b.key_scalars) {
-    const ops::Scalar& s = live_.scalars[index(id)];
-    key_.push_back(s.kind == graph::ScalarKind::kDouble ? std::bit_cast<int64_t>(s.d) : s.i);
-  }
   const uint64_t hash = hash_of(key_);
   auto& cache = recordings_[at];
   ++clock_;
   for (const auto& r : cache) {
-    if (r->hash == hash && r->key == key_) {
-      r->last_used = clock_;
-      return r.get();
-    }
+    if (r->hash != hash || r->key != key_) continue;
+    PTERYX_ASSIGN(const bool good, holds(b, *r));
+    if (!good) continue;
+    r->last_used = clock_;
+    return r.get();
   }
   auto made = std::make_unique<Recording>();
   made->key = key_;
@@ -66,6 +69,32 @@ Result<Recording*> Method::find_recording(size_t at) {
   return cache.back().get();
 }
 
+// Whether a recording made for the same input sizes is good for the scalars of this run. Its
+// scalars then are this run's.
+Result<bool> Method::holds(const Block& b, Recording& r) const {
+  for (const ValueId id : b.key_scalars) r.live.scalars[index(id)] = live_.scalars[index(id)];
+  for (const uint32_t i : b.scalar_nodes) {
+    const ops::Node n(graph_, graph_.nodes[i], *layout_.defs[i], r.live);
+    bool same = true;
+    ops::Shapes shapes(n, r.live, same);
+    PTERYX_TRY(layout_.defs[i]->shape(n, shapes));
+    if (!same) return false;
+  }
+  return std::all_of(r.pins.begin(), r.pins.end(),
+                     [&](const Recording::Pin& p) { return pinned(p.read, r.live) == p.value; });
+}
+
+void Method::keep_reads(const ops::ScalarReads& reads, Recording& r) {
+  for (const ops::ScalarReads::Value& v : reads.values) {
+    const bool known = std::any_of(r.pins.begin(), r.pins.end(),
+                                   [&](const Recording::Pin& p) { return p.read == v; });
+    if (!known) r.pins.push_back({v, pinned(v, r.live)});
+  }
+  for (const ValueId id : reads.slots) {
+    if (std::find(r.slots.begin(), r.slots.end(), id) == r.slots.end()) r.slots.push_back(id);
+  }
+}
+
 Status Method::record(const Block& b, Recording& r) {
   r.live = live_;
   for (uint32_t i = b.begin; i < b.end; ++i) {
@@ -78,8 +107,11 @@ Status Method::record(const Block& b, Recording& r) {
   std::vector<PendingDispatch> pending;
   for (const Span& span : b.spans) {
     r.span_begin.push_back(static_cast<uint32_t>(pending.size()));
-    for (const uint32_t node : span.nodes)
-      PTERYX_TRY(record_node(node, r.live, r, params, pending));
+    for (const uint32_t node : span.nodes) {
+      ops::ScalarReads reads;
+      PTERYX_TRY(record_node(node, r, reads, params, pending));
+      keep_reads(reads, r);
+    }
   }
   r.span_begin.push_back(static_cast<uint32_t>(pending.size()));
   PTERYX_TRY(device_->finish_pipelines());
@@ -105,19 +137,19 @@ Status Method::record(const Block& b, Recording& r) {
       const uint64_t bytes =
           align_up(static_cast<uint64_t>(numel(r.live.dims[index(info.value)])) * element, 4);
       if (bytes > 0) {
-        r.copies[s.index].push_back(
-            {root_buffer_[root], 0, readback_.get(), info.readback_offset, bytes});
+        r.copies[s.index].push_back({root_buffer_[root].buffer, root_buffer_[root].offset,
+                                     readback_.get(), info.readback_offset, bytes});
       }
     }
   }
   return {};
 }
 
-Status Method::record_node(uint32_t node, const ops::Live& live, Recording& r,
+Status Method::record_node(uint32_t node, Recording& r, ops::ScalarReads& reads,
                            std::vector<std::byte>& params, std::vector<PendingDispatch>& pending) {
   const ops::OpDef& def = *layout_.defs[node];
   ops::Plan plan(context_);
-  const ops::Node n(graph_, graph_.nodes[node], def, live);
+  const ops::Node n(graph_, graph_.nodes[node], def, r.live, &reads);
   PTERYX_TRY(def.plan(n, plan));
   std::vector<gpu::BufferId> scratch;
   for (size_t i = 0; i < plan.scratch_bytes.size(); ++i) {
@@ -134,8 +166,15 @@ Status Method::record_node(uint32_t node, const ops::Live& live, Recording& r,
     for (const ops::PlannedBinding& b : d.bindings) {
       kinds.push_back(b.written ? gpu::BindingKind::kStorageReadWrite
                                 : gpu::BindingKind::kStorageRead);
-      const bool temporary = b.kind == ops::PlannedBinding::Kind::kScratch;
-      p.bindings.push_back({temporary ? scratch[b.scratch] : buffer(b.value), 0, 0});
+      switch (b.kind) {
+        case ops::PlannedBinding::Kind::kValue: p.bindings.push_back(buffer(b.value)); break;
+        case ops::PlannedBinding::Kind::kScratch:
+          p.bindings.push_back({scratch[b.scratch], 0, 0});
+          break;
+        case ops::PlannedBinding::Kind::kScalars:
+          p.bindings.push_back({inbox_.get(), 0, align_up(layout_.scalar_slots * 4, 16)});
+          break;
+      }
     }
     auto pipeline = device_->create_pipeline({.label = d.label,
                                               .code = d.code,

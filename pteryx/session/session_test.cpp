@@ -3,6 +3,7 @@
 #include <cstring>
 #include <thread>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "pteryx/base/testing/allocations.h"
@@ -63,6 +64,101 @@ TEST(Session, SecondRunOfAStaticGraphCostsOneSubmitAndNothingElse) {
   EXPECT_EQ(after.bind_groups_created, before.bind_groups_created);
   EXPECT_EQ(after.buffers_created, before.buffers_created);
   EXPECT_EQ(after.read_bytes - before.read_bytes, 40U);
+}
+
+// A language model from the committed programs: forward(tokens [1, S], position [1]) -> logits.
+class Model {
+ public:
+  explicit Model(const std::string& name) {
+    LoadOptions options;
+    options.device = device();
+    auto loaded =
+        Session::load(std::string(PTERYX_TEST_DATA) + "/fixtures/llm/" + name + ".pte", options);
+    if (loaded.ok()) session_ = std::make_unique<Session>(std::move(*loaded));
+  }
+  bool ok() const { return session_ != nullptr; }
+  Session& session() { return *session_; }
+  Result<std::span<const Value>> run(const std::vector<int64_t>& tokens, int64_t position) {
+    position_ = position;
+    const Value inputs[] = {tensor<int64_t>({1, static_cast<int64_t>(tokens.size())}, tokens),
+                            tensor<int64_t>({1}, std::span<const int64_t>(&position_, 1))};
+    return session_->run("forward", inputs);
+  }
+  std::vector<float> logits(const std::vector<int64_t>& tokens, int64_t position) {
+    const auto outputs = run(tokens, position);
+    if (!outputs.ok()) return {};
+    const auto y = outputs->front().tensor()->as<float>();
+    return {y.begin(), y.end()};
+  }
+
+ private:
+  std::unique_ptr<Session> session_;
+  int64_t position_ = 0;
+};
+
+struct Cost {
+  gpu::Counters before = device()->counters();
+  testing::AllocationCount count;
+  // What happened since.
+  void expect_one_submit() {
+    const int allocated = count.stop();
+    const gpu::Counters after = device()->counters();
+    EXPECT_EQ(allocated, 0);
+    EXPECT_EQ(after.submits - before.submits, 1U);
+    EXPECT_EQ(after.passes - before.passes, 1U);
+    EXPECT_LE(after.writes - before.writes, 1U);
+    EXPECT_EQ(after.pipelines_created, before.pipelines_created);
+    EXPECT_EQ(after.bind_groups_created, before.bind_groups_created);
+    EXPECT_EQ(after.buffers_created, before.buffers_created);
+  }
+};
+
+TEST(Session, ADecodeStepCostsOneSubmitOneWriteAndNothingElse) {
+  for (const char* name : {"qwen3_like_q4", "qwen2_like_fp32"}) {
+    Model model(name);
+    ASSERT_TRUE(model.ok());
+    ASSERT_FALSE(model.logits({1, 2, 3, 4, 5}, 0).empty());
+    ASSERT_FALSE(model.logits({6}, 5).empty());
+    const std::vector<int64_t> token = {7};
+    for (int64_t position = 6; position < 30; ++position) {
+      SCOPED_TRACE(fmt::format("{} at position {}", name, position));
+      Cost cost;
+      const bool ok = model.run(token, position).ok();
+      cost.expect_one_submit();
+      ASSERT_TRUE(ok);
+    }
+  }
+}
+
+TEST(Session, KnownPrefillLengthsAreCacheHits) {
+  Model model("qwen3_like_q4");
+  ASSERT_TRUE(model.ok());
+  const std::vector<int64_t> five = {1, 2, 3, 4, 5};
+  const std::vector<int64_t> nine = {9, 8, 7, 6, 5, 4, 3, 2, 1};
+  ASSERT_TRUE(model.run(five, 0).ok());
+  ASSERT_TRUE(model.run(nine, 5).ok());
+  int64_t position = 14;
+  for (const auto& tokens : {five, nine, five, five, nine}) {
+    Cost cost;
+    const bool ok = model.run(tokens, position).ok();
+    cost.expect_one_submit();
+    ASSERT_TRUE(ok);
+    position += static_cast<int64_t>(tokens.size());
+  }
+}
+
+TEST(Session, TokenIdsOutsideTheVocabularyAreRefused) {
+  Model model("qwen3_like_q4");
+  ASSERT_TRUE(model.ok());
+  const std::vector<float> want = model.logits({1, 2, 3}, 0);
+  const auto vocabulary = static_cast<int64_t>(want.size());
+  for (const int64_t bad : {int64_t{-1}, vocabulary, int64_t{1} << 31, int64_t{1} << 40}) {
+    const gpu::Counters before = device()->counters();
+    expect_message(model.run({1, bad, 3}, 0).status(), Code::kInvalidArgument,
+                   fmt::format("input 0 of 'forward': element 1 is {}", bad));
+    EXPECT_EQ(device()->counters().submits, before.submits);
+    EXPECT_EQ(model.logits({1, 2, 3}, 0), want);
+  }
 }
 
 TEST(Session, EqualKernelsShareOnePipeline) {

@@ -100,6 +100,23 @@ Status Method::bind_inputs(std::span<const Value> inputs) {
                       graph_.method, value_text(graph_[id]), value_text(inputs[i])));
     }
   }
+  return check_indices();
+}
+
+// Indices that name rows of a table, such as token ids.
+Status Method::check_indices() const {
+  for (const Layout::IndexLimit& limit : layout_.index_limits) {
+    const ValueId id = graph_.inputs[limit.input];
+    const ops::HostTensor x{graph_.tensor(id)->dtype, live_.dims[index(id)],
+                            root_host_[layout_.root_of[index(id)]]};
+    for (int64_t i = 0; i < x.numel(); ++i) {
+      const int64_t v = x.integer(i);
+      if (v >= 0 && v < limit.rows) continue;
+      return invalid_argument(fmt::format(
+          "input {} of '{}': element {} is {}, outside the {} rows of {}", limit.input,
+          graph_.method, i, v, limit.rows, graph::describe(graph_, graph_.nodes[limit.node])));
+    }
+  }
   return {};
 }
 
@@ -184,8 +201,12 @@ Status Method::upload(uint32_t root) {
   const Root& r = layout_.roots[root];
   const DType t = graph_.tensor(r.value)->dtype;
   const uint64_t n = live_elements(root);
-  if (t != DType::kI64)
-    return device_->write(root_buffer_[root], 0, Bytes(root_host_[root], n * size_bytes(t)));
+  const auto send = [&](Bytes bytes) -> Status {
+    if (r.inbox == kNoOffset) return device_->write(root_buffer_[root].buffer, 0, bytes);
+    put_in_inbox(r.inbox, bytes);
+    return {};
+  };
+  if (t != DType::kI64) return send(Bytes(root_host_[root], n * size_bytes(t)));
   const ops::HostTensor wide{t, {}, root_host_[root]};
   if (narrow_.size() < n) narrow_.resize(n);
   for (uint64_t i = 0; i < n; ++i) {
@@ -196,7 +217,39 @@ Status Method::upload(uint32_t root) {
     }
     narrow_[i] = static_cast<int32_t>(v);
   }
-  return device_->write(root_buffer_[root], 0, std::as_bytes(std::span(narrow_).first(n)));
+  return send(std::as_bytes(std::span(narrow_).first(n)));
+}
+
+void Method::put_in_inbox(uint64_t offset, Bytes bytes) {
+  if (bytes.empty()) return;
+  std::memcpy(&inbox_host_[offset], bytes.data(), bytes.size());
+  inbox_begin_ = std::min(inbox_begin_, offset);
+  inbox_end_ = std::max(inbox_end_, offset + bytes.size());
+}
+
+// The scalars that this recording's shaders read; those that did not change stay.
+Status Method::fill_scalars(const Recording& r) {
+  for (const ValueId id : r.slots) {
+    const int64_t v = r.live.scalars[index(id)].i;
+    if (!fits<int32_t>(v)) {
+      return invalid_argument(fmt::format("{} is {}, which does not fit i32", graph_.label(id), v));
+    }
+    const auto word = static_cast<int32_t>(v);
+    const uint64_t offset = uint64_t{std::get_if<graph::LiveScalar>(&graph_[id])->slot} * 4;
+    if (std::memcmp(&inbox_host_[offset], &word, 4) != 0)
+      put_in_inbox(offset, std::as_bytes(std::span(&word, 1)));
+  }
+  return {};
+}
+
+// One write for everything that changed.
+Status Method::send_inbox() {
+  if (inbox_begin_ >= inbox_end_) return {};
+  const uint64_t begin = inbox_begin_ / 4 * 4;
+  const Bytes changed(&inbox_host_[begin], inbox_end_ - begin);
+  inbox_begin_ = kNoOffset;
+  inbox_end_ = 0;
+  return device_->write(inbox_.get(), begin, changed);
 }
 
 Status Method::download(const Step& step) {

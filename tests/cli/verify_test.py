@@ -91,6 +91,14 @@ class Choice(TestCase):
         self.assertEqual(result.returncode, USAGE)
         self.assertEqual(result.stderr, "pteryx: no case of the manifest matches\n")
 
+    def test_takes_the_folder_of_a_manifest(self):
+        self.assertEqual(tool("verify", LLM, "--only", "qwen2_like_fp32").returncode, OK)
+
+    def test_refuses_a_folder_without_a_manifest(self):
+        result = tool("verify", self.folder)
+        self.assertEqual(result.returncode, BAD_FILE)
+        self.assertIn("manifest.json", result.stderr)
+
     def test_table(self):
         text = self.succeed("verify", MANIFEST, "--only", "add", "--only", "dyn_add")
         self.assertRegex(text, r"^GPU: .*llvmpipe.* \((dawn|wgpu)\)\n")

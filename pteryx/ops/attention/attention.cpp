@@ -40,14 +40,13 @@ Status read_cached(const Node& n, Attention& a) {
                       std::to_string(kv_heads));
   }
   a.group = a.heads / kv_heads;
-  PTERYX_ASSIGN(a.start, n.integer(at.start));
-  PTERYX_TRY(check_cache_rows(n, kQ, at.k, a.start));
-  a.keys = a.start + a.rows;
+  a.capacity = capacity;
   a.q_strides = {a.rows * a.heads * a.size, a.size, a.heads * a.size};
   a.k_strides = {capacity * kv_heads * a.size, a.size, kv_heads * a.size};
   // A mask replaces the causal rule, and says how many keys there are.
   a.causal = !a.mask && (!has(n, at.causal) || n.flag(at.causal));
-  if (a.mask && a.mask->dim(-1) != 1) a.keys = a.mask->dim(-1);
+  if (!a.mask || a.mask->dim(-1) == 1) return {};
+  a.keys = a.mask->dim(-1);
   if (a.keys < 1 || a.keys > capacity) {
     return n.mismatch(at.mask, "width", fmt::format("1 to {}", capacity), std::to_string(a.keys));
   }
@@ -59,7 +58,7 @@ Status read_whole(const Node& n, Attention& a) {
   const size_t rank = a.q.rank();
   a.rows = a.q.dim(-2);
   a.heads = a.q.dim(-3);
-  a.keys = a.k.rank() < 2 ? 0 : a.k.dim(-2);
+  a.keys = a.capacity = a.k.rank() < 2 ? 0 : a.k.dim(-2);
   for (size_t i = 0; i + 3 < rank; ++i) a.batch *= a.q.dims[i];
   Dims expected = a.q.dims;
   expected[rank - 2] = a.keys;
@@ -75,7 +74,7 @@ Status read_whole(const Node& n, Attention& a) {
 }
 
 Status read_mask(const Node& n, Attention& a) {
-  const Dims full = {a.batch, a.heads, a.rows, a.keys};
+  const Dims full = {a.batch, a.heads, a.rows, std::max<int64_t>(a.keys, 1)};
   const auto both = broadcast(a.mask->dims, full);
   if (!both || *both != full) {
     return n.mismatch(places(n).mask, "shape",
@@ -89,6 +88,10 @@ Status read_mask(const Node& n, Attention& a) {
 
 Status shape(const Node& n, Shapes& s) {
   PTERYX_ASSIGN([[maybe_unused]] const Attention a, read_attention(n));
+  const Places& at = places(n);
+  if (at.start != kNone) {
+    PTERYX_ASSIGN([[maybe_unused]] const int64_t start, read_start(n, kQ, at.k, at.start));
+  }
   return s.set(n.in(kQ).dims);
 }
 
@@ -96,15 +99,15 @@ bool gpu(const Node& n) {
   const Places& at = places(n);
   if (n.in(kQ).dim(-1) > kMaxSize) return false;
   if (at.new_k == kNone) return true;
-  return cache_fits_gpu({.cache = n.in(at.k)}) && cache_fits_gpu({.cache = n.in(at.v)});
+  return cache_fits_gpu(n.in(at.k)) && cache_fits_gpu(n.in(at.v));
 }
 
 Status plan(const Node& n, Plan& p) {
   const Places& at = places(n);
   if (at.new_k != kNone) {
-    PTERYX_ASSIGN(const CacheRows k, read_cache_rows(n, at.new_k, at.k, at.start));
-    PTERYX_ASSIGN(const CacheRows v, read_cache_rows(n, at.new_v, at.v, at.start));
-    PTERYX_TRY(plan_cache_rows(n, p, k, &v));
+    PTERYX_ASSIGN(const CacheRows k, read_cache_rows(n, at.new_k, at.k));
+    PTERYX_ASSIGN(const CacheRows v, read_cache_rows(n, at.new_v, at.v));
+    PTERYX_TRY(plan_cache_rows(n, p, start_of(n), k, &v));
   }
   return plan_by_route(n, p);
 }
@@ -141,12 +144,17 @@ void weigh(const Attention& a, const HostTensor& q, const HostTensor& k, const H
 
 Status cpu(const Node& n, const Host& host) {
   const Places& at = places(n);
-  PTERYX_ASSIGN(const Attention a, read_attention(n));
+  PTERYX_ASSIGN(Attention a, read_attention(n));
+  int64_t start = 0;
+  if (at.start != kNone) {
+    PTERYX_ASSIGN(start, read_start(n, kQ, at.k, at.start));
+  }
+  if (a.keys == 0) a.keys = start + a.rows;
   if (at.new_k != kNone) {
-    PTERYX_ASSIGN(const CacheRows new_k, read_cache_rows(n, at.new_k, at.k, at.start));
-    PTERYX_ASSIGN(const CacheRows new_v, read_cache_rows(n, at.new_v, at.v, at.start));
-    write_cache_rows(host, new_k);
-    write_cache_rows(host, new_v);
+    PTERYX_ASSIGN(const CacheRows new_k, read_cache_rows(n, at.new_k, at.k));
+    PTERYX_ASSIGN(const CacheRows new_v, read_cache_rows(n, at.new_v, at.v));
+    write_cache_rows(host, new_k, start);
+    write_cache_rows(host, new_v, start);
   }
   const HostTensor q = host.host(a.q.id);
   const HostTensor k = host.host(a.k.id);
@@ -158,7 +166,7 @@ Status cpu(const Node& n, const Host& host) {
     const int64_t r = item % a.rows;
     const int64_t h = item / a.rows % a.heads;
     const int64_t b = item / a.rows / a.heads;
-    weights.resize(static_cast<size_t>(a.causal ? std::min(a.keys, a.start + r + 1) : a.keys));
+    weights.resize(static_cast<size_t>(a.causal ? std::min(a.keys, start + r + 1) : a.keys));
     weigh(a, q, k, a.mask ? &mask : nullptr, b, h, r, weights);
     const int64_t to = b * a.q_strides.batch + h * a.q_strides.head + r * a.q_strides.row;
     for (int64_t d = 0; d < a.size; ++d) {
@@ -177,17 +185,19 @@ enum UpdatePosition { kValue, kCache, kStart };
 
 // The result is a formality: never written, its dims stay the file's.
 Status update_shape(const Node& n, Shapes& /*s*/) {
-  PTERYX_ASSIGN([[maybe_unused]] const CacheRows c, read_cache_rows(n, kValue, kCache, kStart));
+  PTERYX_ASSIGN([[maybe_unused]] const CacheRows c, read_cache_rows(n, kValue, kCache));
+  PTERYX_ASSIGN([[maybe_unused]] const int64_t start, read_start(n, kValue, kCache, kStart));
   return {};
 }
-bool update_gpu(const Node& n) { return cache_fits_gpu({.cache = n.in(kCache)}); }
+bool update_gpu(const Node& n) { return cache_fits_gpu(n.in(kCache)); }
 Status update_plan(const Node& n, Plan& p) {
-  PTERYX_ASSIGN(const CacheRows c, read_cache_rows(n, kValue, kCache, kStart));
-  return plan_cache_rows(n, p, c, nullptr);
+  PTERYX_ASSIGN(const CacheRows c, read_cache_rows(n, kValue, kCache));
+  return plan_cache_rows(n, p, n.live(kStart), c, nullptr);
 }
 Status update_cpu(const Node& n, const Host& h) {
-  PTERYX_ASSIGN(const CacheRows c, read_cache_rows(n, kValue, kCache, kStart));
-  write_cache_rows(h, c);
+  PTERYX_ASSIGN(const CacheRows c, read_cache_rows(n, kValue, kCache));
+  PTERYX_ASSIGN(const int64_t start, read_start(n, kValue, kCache, kStart));
+  write_cache_rows(h, c, start);
   return {};
 }
 
@@ -248,6 +258,11 @@ constexpr Row kRows[] = {
 }  // namespace
 
 const Places& places(const Node& n) { return static_cast<const Row*>(n.def().row)->at; }
+
+LiveInt start_of(const Node& n) {
+  const uint8_t start = places(n).start;
+  return start == kNone ? LiveInt{} : n.live(start);
+}
 
 Result<Attention> read_attention(const Node& n) {
   const Places& at = places(n);

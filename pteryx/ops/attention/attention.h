@@ -39,12 +39,12 @@ struct Attention {
   Tensor v;
   std::optional<Tensor> mask;  // added to the scores, or bool: false keeps a key out
   int64_t batch = 1;
-  int64_t heads = 1;  // of q
-  int64_t group = 1;  // heads of q to one of k
-  int64_t rows = 0;   // of q
-  int64_t keys = 0;
-  int64_t size = 0;   // of a head
-  int64_t start = 0;  // position of q's first row
+  int64_t heads = 1;     // of q
+  int64_t group = 1;     // heads of q to one of k
+  int64_t rows = 0;      // of q
+  int64_t keys = 0;      // 0: as many as there are rows in the caches after this call, start + rows
+  int64_t size = 0;      // of a head
+  int64_t capacity = 0;  // rows of the caches, or keys
   bool causal = false;
   double scale = 1;
   Strides q_strides;  // of the result as well
@@ -53,24 +53,27 @@ struct Attention {
 };
 
 const Places& places(const Node& n);
-// Errors: kInvalidProgram for shapes that contradict each other, kInvalidArgument for a position
-// outside the cache, kUnsupported for dropout.
+// Everything but the position of q's first row, which may be live. Errors: kInvalidProgram for
+// shapes that contradict each other, kUnsupported for dropout.
 Result<Attention> read_attention(const Node& n);
+// Where q's first row stands: 0 where an operator has no caches.
+LiveInt start_of(const Node& n);
 
-// Rows that go into a cache: x [batch, rows, heads, size] from row `start` of cache on.
+// Rows that go into a cache: x [batch, rows, heads, size] from some row of cache on.
 struct CacheRows {
   Tensor x;
   Tensor cache;
-  int64_t start = 0;
 };
-// The rows of argument x fit the cache from `start` on. Errors: kInvalidArgument.
-Status check_cache_rows(const Node& n, size_t x, size_t cache, int64_t start);
-// Errors as above. The arguments are positions in n.
-Result<CacheRows> read_cache_rows(const Node& n, size_t x, size_t cache, size_t start);
-Status plan_cache_rows(const Node& n, Plan& p, const CacheRows& k, const CacheRows* v);
+// The first row, after checking that the rows of argument x fit the cache from there on. Errors:
+// kInvalidArgument. The arguments are positions in n.
+Result<int64_t> read_start(const Node& n, size_t x, size_t cache, size_t start);
+// Errors: kInvalidProgram for shapes that contradict each other.
+Result<CacheRows> read_cache_rows(const Node& n, size_t x, size_t cache);
+Status plan_cache_rows(const Node& n, Plan& p, LiveInt start, const CacheRows& k,
+                       const CacheRows* v);
 // Every word of the cache belongs to one batch.
-bool cache_fits_gpu(const CacheRows& c);
-void write_cache_rows(const Host& h, const CacheRows& c);
+bool cache_fits_gpu(const Tensor& cache);
+void write_cache_rows(const Host& h, const CacheRows& c, int64_t start);
 
 // The routes of the family, in order of preference.
 std::span<const Route> routes();

@@ -1,11 +1,11 @@
 // cache[b, start + i] = x[b, i] for k and v at once. One u32 word of each cache per invocation; words that lie half
 // outside keep their other half.
-// Host guarantees: no word belongs to two batches. n, first and pitch count the elements of a batch: new ones, those
-// before them, and all of the cache.
+// Host guarantees: no word belongs to two batches. n, row and pitch count elements: the new ones of a batch, those of a
+// row, and all of a batch of the cache. start is live.
 // The prelude gives `write_k(batch, w)` and `write_v(batch, w)`, which make word w of a batch's new ones.
 #include "common/index.wgsl"
 
-struct Params { n: u32, first: u32, pitch: u32, words: u32, items: u32 }
+struct Params { n: u32, start: u32, row: u32, pitch: u32, words: u32, items: u32 }
 @group(0) @binding(0) var<uniform> params: Params;
 
 @compute @workgroup_size(64)

@@ -11,12 +11,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let head = item / params.rows % params.heads;
   let at = q_offset(item / params.rows / params.heads, head, row);
   let first = item * params.splits * (size4 + 1u);
+  let splits = live_splits();
   var peak = lowest;
-  for (var s = 0u; s < params.splits; s++) { peak = max(peak, partial[first + s * (size4 + 1u) + size4].x); }
+  for (var s = 0u; s < splits; s++) { peak = max(peak, partial[first + s * (size4 + 1u) + size4].x); }
   for (var j = local; j < size4; j += 64u) {
     var sum = vec4<f32>(0.0);
     var total = 0.0;
-    for (var s = 0u; s < params.splits; s++) {
+    for (var s = 0u; s < splits; s++) {
       let split_at = first + s * (size4 + 1u);
       let part = partial[split_at + size4];
       let weight = decay(part.x - peak);

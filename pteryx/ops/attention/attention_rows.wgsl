@@ -20,8 +20,8 @@ var<workgroup> totals: array<f32, threads>;
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
   let unit = flat_group(group, groups);
-  if (unit >= params.items * params.splits) { return; }
   let split = unit % params.splits;
+  if (unit >= params.items * params.splits || split >= live_splits()) { return; }
   let item = unit / params.splits;
   let row = item % params.rows;
   let head = item / params.rows % params.heads;

@@ -15,7 +15,7 @@ std::string write_function(char which) {
   std::string text = R"(
 fn write_@(batch: u32, w: u32) {
   const bits = 32u / @_cache_lanes;
-  let begin = batch * params.pitch + params.first;
+  let begin = batch * params.pitch + u32(live(params.start)) * params.row;
   let word = begin / @_cache_lanes + w;
   if (word * @_cache_lanes >= begin + params.n) { return; }
   var value = @_cache[word];
@@ -34,7 +34,8 @@ fn write_@(batch: u32, w: u32) {
 
 }  // namespace
 
-Status check_cache_rows(const Node& n, size_t x_arg, size_t cache_arg, int64_t start) {
+Result<int64_t> read_start(const Node& n, size_t x_arg, size_t cache_arg, size_t start_arg) {
+  PTERYX_ASSIGN(const int64_t start, n.integer(start_arg));
   const int64_t rows = n.in(x_arg).dim(1);
   const int64_t capacity = n.in(cache_arg).dim(1);
   if (start < 0) {
@@ -49,24 +50,23 @@ Status check_cache_rows(const Node& n, size_t x_arg, size_t cache_arg, int64_t s
                   fmt::format("start_pos {} + {} rows exceed the {} rows of {}", start, rows,
                               capacity, n.def().args[cache_arg].name));
   }
-  return {};
+  return start;
 }
 
-Result<CacheRows> read_cache_rows(const Node& n, size_t x_arg, size_t cache_arg, size_t start_arg) {
-  CacheRows c{.x = n.in(x_arg), .cache = n.in(cache_arg)};
-  PTERYX_ASSIGN(c.start, n.integer(start_arg));
+Result<CacheRows> read_cache_rows(const Node& n, size_t x_arg, size_t cache_arg) {
+  const CacheRows c{.x = n.in(x_arg), .cache = n.in(cache_arg)};
   PTERYX_TRY(n.expect(x_arg, "shape", {c.cache.dim(0), c.x.dim(1), c.cache.dim(2), c.cache.dim(3)},
                       c.x.dims));
-  PTERYX_TRY(check_cache_rows(n, x_arg, cache_arg, c.start));
   return c;
 }
 
-bool cache_fits_gpu(const CacheRows& c) {
-  const int64_t batch = c.cache.dim(0);
-  return batch == 1 || (c.cache.numel() / std::max<int64_t>(batch, 1)) % lanes(c.cache.dtype) == 0;
+bool cache_fits_gpu(const Tensor& cache) {
+  const int64_t batch = cache.dim(0);
+  return batch == 1 || (cache.numel() / std::max<int64_t>(batch, 1)) % lanes(cache.dtype) == 0;
 }
 
-Status plan_cache_rows(const Node& n, Plan& p, const CacheRows& k, const CacheRows* v) {
+Status plan_cache_rows(const Node& n, Plan& p, LiveInt start, const CacheRows& k,
+                       const CacheRows* v) {
   const int64_t batch = k.x.dim(0);
   const int64_t row = k.x.dim(2) * k.x.dim(3);
   const int64_t count = k.x.dim(1) * row;
@@ -74,7 +74,8 @@ Status plan_cache_rows(const Node& n, Plan& p, const CacheRows& k, const CacheRo
   const int64_t per_word = std::min(lanes(k.cache.dtype), v == nullptr ? 4 : lanes(v->cache.dtype));
   const int64_t per_batch = count == 0 ? 0 : (count + per_word - 1) / per_word + (per_word > 1);
   const shaders::AttentionCacheParams params{.n = u32(count),
-                                             .first = u32(k.start * row),
+                                             .start = start.word,
+                                             .row = u32(row),
                                              .pitch = u32(k.cache.dim(1) * row),
                                              .words = u32(per_batch),
                                              .items = u32(batch * per_batch)};
@@ -89,16 +90,17 @@ Status plan_cache_rows(const Node& n, Plan& p, const CacheRows& k, const CacheRo
                         .prelude = prelude,
                         .bind = std::move(bind),
                         .params = bytes_of(params),
+                        .live = {start},
                         .grid = per_element(batch * per_batch, p.caps())});
 }
 
-void write_cache_rows(const Host& h, const CacheRows& c) {
+void write_cache_rows(const Host& h, const CacheRows& c, int64_t start) {
   const HostTensor x = h.host(c.x.id);
   const HostTensor cache = h.host(c.cache.id);
   const int64_t row = c.x.dim(2) * c.x.dim(3);
   const int64_t count = c.x.dim(1) * row;
   for (int64_t i = 0; i < x.numel(); ++i) {
-    cache.copy(i / count * c.cache.dim(1) * row + c.start * row + i % count, x, i);
+    cache.copy(i / count * c.cache.dim(1) * row + start * row + i % count, x, i);
   }
 }
 

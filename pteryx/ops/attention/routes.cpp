@@ -111,7 +111,7 @@ struct Splits {
 
 // The Params of every route are those of attention/common/attention.wgsl.
 template <typename Params>
-Params make_params(const Attention& a, int64_t items, const Splits& splits) {
+Params make_params(const Attention& a, LiveInt start, int64_t items, const Splits& splits) {
   const auto& m = a.mask_strides;
   return {.q_strides = packed(a.q_strides),
           .k_strides = packed(a.k_strides),
@@ -119,8 +119,8 @@ Params make_params(const Attention& a, int64_t items, const Splits& splits) {
           .heads = u32(a.heads),
           .group = u32(a.group),
           .rows = u32(a.rows),
-          .keys = u32(a.keys),
-          .start = u32(a.start),
+          .fixed_keys = u32(a.keys),
+          .start = start.word,
           .causal = a.causal ? 1U : 0U,
           .scale = static_cast<float>(a.scale),
           .splits = u32(splits.count),
@@ -129,23 +129,27 @@ Params make_params(const Attention& a, int64_t items, const Splits& splits) {
           .quads = u32(quads(a.size))};
 }
 
-Splits split_keys(const Attention& a, int64_t items) {
+// The longer the context, the more splits, up to what fills the GPU; beyond, longer ones.
+Splits split_keys(const Node& n, const Attention& a, int64_t items) {
+  const int64_t keys =
+      a.keys > 0 ? a.keys : std::min(n.bucket(places(n).start, a.rows, kSplitKeys), a.capacity);
   const int64_t most = std::max<int64_t>(kManyGroups / std::max<int64_t>(items, 1), 1);
-  const int64_t count = std::clamp<int64_t>((a.keys + kSplitKeys - 1) / kSplitKeys, 1, most);
-  const int64_t keys = (a.keys + count - 1) / count;
-  return {(a.keys + keys - 1) / keys, keys};
+  const int64_t count = std::clamp<int64_t>((keys + kSplitKeys - 1) / kSplitKeys, 1, most);
+  return {count, (keys + count - 1) / count};
 }
 
 Status merge(const Node& n, Plan& p, const Attention& a, const Tensor& partial,
              const Splits& splits) {
   const int64_t items = a.batch * a.heads * a.rows;
-  const auto params = make_params<shaders::AttentionMergeParams>(a, items, splits);
+  const LiveInt start = start_of(n);
+  const auto params = make_params<shaders::AttentionMergeParams>(a, start, items, splits);
   const std::string text = size_constants(a) + std::string(put_function(n.out(), vectors(a)));
   return p.dispatch(n, {.shader = &shaders::attention_merge,
                         .prelude = text,
                         .bind = {{"partial", partial, Access::kRawRead, "vec4<f32>"},
                                  writer("y", n.out(), vectors(a))},
                         .params = bytes_of(params),
+                        .live = {start},
                         .grid = per_group(items, p.caps())});
 }
 
@@ -170,24 +174,26 @@ Status plan_rows(const Node& n, Plan& p, const Attention& a, const Splits& split
     text += put_function(n.out(), vectors(a));
     bind.push_back(writer("y", n.out(), vectors(a)));
   }
-  const auto params = make_params<shaders::AttentionRowsParams>(a, items, splits);
+  const LiveInt start = start_of(n);
+  const auto params = make_params<shaders::AttentionRowsParams>(a, start, items, splits);
   PTERYX_TRY(p.dispatch(n, {.shader = &shaders::attention_rows,
                             .variant = split ? "split" : "whole",
                             .prelude = text,
                             .bind = std::move(bind),
                             .params = bytes_of(params),
+                            .live = {start},
                             .grid = per_group(items * splits.count, p.caps())}));
   return split ? merge(n, p, a, partial, splits) : Status();
 }
 
 Status plan_decode(const Node& n, Plan& p) {
   PTERYX_ASSIGN(const Attention a, read_attention(n));
-  return plan_rows(n, p, a, split_keys(a, a.batch * a.heads * a.rows));
+  return plan_rows(n, p, a, split_keys(n, a, a.batch * a.heads * a.rows));
 }
 
 Status plan_naive(const Node& n, Plan& p) {
   PTERYX_ASSIGN(const Attention a, read_attention(n));
-  return plan_rows(n, p, a, {.count = 1, .keys = a.keys});
+  return plan_rows(n, p, a, {.count = 1, .keys = a.capacity});
 }
 
 // Keys of a tile that fit workgroup memory beside their weights; 0: none.
@@ -202,8 +208,9 @@ int64_t tile_keys(int64_t size, const gpu::Caps& caps) {
 Status plan_tiled(const Node& n, Plan& p) {
   PTERYX_ASSIGN(const Attention a, read_attention(n));
   const int64_t items = a.batch * a.heads * ((a.rows + kBlockRows - 1) / kBlockRows);
+  const LiveInt start = start_of(n);
   const auto params =
-      make_params<shaders::AttentionTiledParams>(a, items, {.count = 1, .keys = a.keys});
+      make_params<shaders::AttentionTiledParams>(a, start, items, {.count = 1, .keys = a.capacity});
   const std::string text =
       prelude(a, tile_keys(a.size, p.caps())) + std::string(put_function(n.out(), vectors(a)));
   std::vector<Bind> bind = bindings(a);
@@ -212,6 +219,7 @@ Status plan_tiled(const Node& n, Plan& p) {
                         .prelude = text,
                         .bind = std::move(bind),
                         .params = bytes_of(params),
+                        .live = {start},
                         .grid = per_group(items, p.caps())});
 }
 

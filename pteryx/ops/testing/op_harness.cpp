@@ -136,6 +136,7 @@ struct Runner {
       node.args.push_back(add(std::move(list)));
     }
     g.nodes.push_back(std::move(node));
+    graph::number_scalars(g);
     PTERYX_TRY(check_schema(g, g.nodes[0], *def));
     Live next = live;
     const Node n(g, g.nodes[0], *def, live);
@@ -216,6 +217,15 @@ struct Runner {
       PTERYX_ASSIGN(const gpu::BufferId id, buffer(bytes, gpu::BufferKind::kStorage));
       scratch.push_back(id);
     }
+    std::vector<int32_t> slots = {0};
+    for (size_t v = 0; v < g.values.size(); ++v) {
+      const auto* scalar = std::get_if<graph::LiveScalar>(&g.values[v]);
+      if (scalar == nullptr) continue;
+      slots.resize(std::max<size_t>(slots.size(), scalar->slot + 1));
+      slots[scalar->slot] = static_cast<int32_t>(live.scalars[v].i);
+    }
+    PTERYX_ASSIGN(const gpu::BufferId scalars, buffer(slots.size() * 4, gpu::BufferKind::kStorage));
+    PTERYX_TRY(dev.write(scalars, 0, std::as_bytes(std::span(slots))));
     std::vector<gpu::Dispatch> dispatches;
     for (const PlannedDispatch& d : plan.dispatches) {
       std::vector<gpu::BindingKind> kinds = {gpu::BindingKind::kUniform};
@@ -226,10 +236,10 @@ struct Runner {
       for (const PlannedBinding& b : d.bindings) {
         kinds.push_back(b.written ? gpu::BindingKind::kStorageReadWrite
                                   : gpu::BindingKind::kStorageRead);
-        bindings.push_back({b.kind == PlannedBinding::Kind::kScratch
-                                ? scratch[b.scratch]
-                                : values[graph::index(b.value)],
-                            0, 0});
+        gpu::BufferId bound = scalars;
+        if (b.kind == PlannedBinding::Kind::kScratch) bound = scratch[b.scratch];
+        if (b.kind == PlannedBinding::Kind::kValue) bound = values[graph::index(b.value)];
+        bindings.push_back({bound, 0, 0});
       }
       PTERYX_ASSIGN(const gpu::PipelineId pipeline,
                     dev.create_pipeline({.label = d.label,

@@ -6,7 +6,7 @@
 
 struct Params {
   q_strides: vec4<u32>, k_strides: vec4<u32>, mask_strides: vec4<u32>,
-  heads: u32, group: u32, rows: u32, keys: u32, start: u32, causal: u32, scale: f32,
+  heads: u32, group: u32, rows: u32, fixed_keys: u32, start: u32, causal: u32, scale: f32,
   splits: u32, split_keys: u32, items: u32, quads: u32
 }
 @group(0) @binding(0) var<uniform> params: Params;
@@ -19,10 +19,16 @@ fn decay4(d: vec4<f32>) -> vec4<f32> {
   return select(vec4<f32>(0.0), exp(max(d, vec4<f32>(-104.0))), d > vec4<f32>(-103.0));
 }
 
-// Keys that take part in a row.
-fn keys_of(row: u32) -> u32 {
-  return select(params.keys, min(params.keys, params.start + row + 1u), params.causal != 0u);
+// Keys that take part in the call, and in a row. params.start is live.
+fn keys() -> u32 {
+  if (params.fixed_keys > 0u) { return params.fixed_keys; }
+  return u32(live(params.start)) + params.rows;
 }
+fn keys_of(row: u32) -> u32 {
+  return select(keys(), min(keys(), u32(live(params.start)) + row + 1u), params.causal != 0u);
+}
+// Splits that have keys: the grid may hold more.
+fn live_splits() -> u32 { return (keys() + params.split_keys - 1u) / params.split_keys; }
 
 fn q_offset(batch: u32, head: u32, row: u32) -> u32 {
   return batch * params.q_strides.x + head * params.q_strides.y + row * params.q_strides.z;
