@@ -125,6 +125,7 @@ struct LoadOptions {
   std::shared_ptr<gpu::Device> device = nullptr;  // null = the default one of the machine
   uint64_t memory_limit = 0;  // GPU bytes; 0 = none. Over it, load fails with the number
   bool cpu_only = false;      // run on the CPU whatever has a CPU kernel
+  bool fuse = true;           // join operators where that is cheaper
   std::string routes = {};    // "linear:tiled,conv:direct"; empty reads PTERYX_ROUTE
   uint32_t plan_cache = 16;   // shapes remembered per method
   // Called from load with what is being done and how far it is; returning false cancels the load

@@ -64,6 +64,7 @@ struct OpInfo {
   std::span<const uint8_t>
       factory;  // canonical positions that this spelling leaves out (dtype, layout, device, pin)
   uint64_t mutated = 0;  // bit i: argument i is written in place
+  uint64_t index = 0;    // bit i: argument i may be i64 where the graph computes in i32
   uint32_t op = 0;       // index into the operator table
 };
 class OpLookup {

@@ -153,6 +153,7 @@ double floor_div_f(double a, double b) { return std::floor(a / b); }
 double trunc_div_f(double a, double b) { return std::trunc(a / b); }
 double pow_f(double a, double b) { return std::pow(a, b); }
 double atan2_f(double a, double b) { return std::atan2(a, b); }
+double silu_mul_f(double a, double b) { return a / (1.0 + std::exp(-a)) * b; }
 double fmod_f(double a, double b) { return std::fmod(a, b); }
 int64_t and_i(int64_t a, int64_t b) { return a & b; }
 int64_t or_i(int64_t a, int64_t b) { return a | b; }
@@ -204,6 +205,13 @@ constexpr Row kRows[] = {
      "int_pow(a, b)",
      pow_f,
      int_pow},
+    {"pteryx.silu_mul",
+     {},
+     Form::kTensor,
+     "a / (1.0 + exp(min(-a, 88.0))) * b",
+     "a",
+     silu_mul_f,
+     nullptr},
     {"aten.atan2.default",
      {"aten::atan2.out"},
      Form::kTensor,

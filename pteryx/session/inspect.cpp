@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "pteryx/graph/build.h"
+#include "pteryx/graph/passes/passes.h"
 #include "pteryx/ops/schema.h"
 #include "pteryx/ops/table.h"
 #include "pteryx/program/program.h"
@@ -209,6 +210,7 @@ Result<ProgramReport> inspect(const std::string& path, const InspectOptions& opt
       report.methods.push_back(std::move(m));
       continue;
     }
+    graph::run_passes(*graph, ops::lookup());
     m.nodes = graph->nodes.size();
     m.operators = count_operators(*graph);
     m.weights = list_weights(*graph);

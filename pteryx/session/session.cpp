@@ -5,6 +5,7 @@
 
 #include "pteryx/gpu/device.h"
 #include "pteryx/graph/build.h"
+#include "pteryx/graph/passes/passes.h"
 #include "pteryx/ops/table.h"
 #include "pteryx/program/program.h"
 #include "pteryx/pteryx.h"
@@ -72,6 +73,7 @@ Result<Session> Session::load(const std::string& path, const LoadOptions& option
     };
     auto graph = graph::build_graph(impl->program, record, ops::lookup());
     if (!graph.ok()) return where(std::move(graph).status());
+    if (options.fuse) graph::run_passes(*graph, ops::lookup());
     auto layout = make_layout(*graph, context, {.cpu_only = options.cpu_only});
     if (!layout.ok()) return where(std::move(layout).status());
     need.constants += layout->memory.constants;

@@ -69,8 +69,7 @@ TEST(Session, SecondRunOfAStaticGraphCostsOneSubmitAndNothingElse) {
 // A language model from the committed programs: forward(tokens [1, S], position [1]) -> logits.
 class Model {
  public:
-  explicit Model(const std::string& name) {
-    LoadOptions options;
+  explicit Model(const std::string& name, LoadOptions options = {}) {
     options.device = device();
     auto loaded =
         Session::load(std::string(PTERYX_TEST_DATA) + "/fixtures/llm/" + name + ".pte", options);
@@ -158,6 +157,26 @@ TEST(Session, TokenIdsOutsideTheVocabularyAreRefused) {
                    fmt::format("input 0 of 'forward': element 1 is {}", bad));
     EXPECT_EQ(device()->counters().submits, before.submits);
     EXPECT_EQ(model.logits({1, 2, 3}, 0), want);
+  }
+}
+
+TEST(Session, FusedOperatorsGiveWhatTheirPartsGive) {
+  for (const char* name : {"qwen3_like_q4", "qwen2_like_fp32"}) {
+    Model fused(name);
+    Model plain(name, {.fuse = false});
+    ASSERT_TRUE(fused.ok() && plain.ok());
+    int64_t position = 0;
+    for (const auto& tokens : {std::vector<int64_t>{3, 1, 4, 1, 5}, {9}, {2, 6}}) {
+      const gpu::Counters start = device()->counters();
+      const std::vector<float> got = fused.logits(tokens, position);
+      const gpu::Counters middle = device()->counters();
+      const std::vector<float> want = plain.logits(tokens, position);
+      EXPECT_LT(middle.dispatches - start.dispatches,
+                device()->counters().dispatches - middle.dispatches);
+      ASSERT_EQ(got.size(), want.size());
+      for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], 2e-5) << i;
+      position += static_cast<int64_t>(tokens.size());
+    }
   }
 }
 

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "pteryx/graph/build.h"
+#include "pteryx/graph/passes/passes.h"
 #include "pteryx/ops/table.h"
 #include "pteryx/program/program.h"
 #include "pteryx/session/layout.h"
@@ -53,8 +54,9 @@ Status check_data_file(Bytes file) {
 
 Status check_method(const Program& program, const MethodRecord& m) {
   touch(m);
-  PTERYX_ASSIGN(const graph::Graph g, graph::build_graph(program, m, ops::lookup()));
+  PTERYX_ASSIGN(graph::Graph g, graph::build_graph(program, m, ops::lookup()));
   touch(g);
+  graph::run_passes(g, ops::lookup());
   gpu::Caps caps;
   caps.f16 = caps.subgroups = true;  // every route may be taken
   caps.subgroup_min = caps.subgroup_max = 32;

@@ -1,0 +1,18 @@
+// Rewrites of a graph that keep what it computes and make it cheaper to run. They go by patterns of
+// operators, never by sizes.
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "pteryx/graph/graph.h"
+
+namespace pteryx::graph {
+
+// All of them, in their order. A graph with jumps is left as it is.
+void run_passes(Graph& g, const OpLookup& ops);
+
+// i64 -> i32 copies whose readers all take i64 indices: the copy goes, they read the source.
+void drop_narrowing(Graph& g);
+// x * sigmoid(x) -> silu(x); silu(x) * y -> one node.
+void fuse_silu(Graph& g, const OpLookup& ops);
+
+}  // namespace pteryx::graph

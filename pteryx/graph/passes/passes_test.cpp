@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/graph/passes/passes.h"
+
+#include <map>
+
+#include <gtest/gtest.h>
+
+namespace pteryx::graph {
+namespace {
+
+class Ops final : public OpLookup {
+ public:
+  Ops() {
+    for (const char* name : {"aten.sigmoid.default", "aten.mul.Tensor", "aten.silu.default",
+                             "aten.relu.default", "pteryx.silu_mul", "pteryx.copy"}) {
+      infos_[name].name = name;
+    }
+    infos_["embedding"] = {.name = "embedding", .index = 2};
+  }
+  const OpInfo* find(std::string_view spelling) const override {
+    const auto it = infos_.find(spelling);
+    return it == infos_.end() ? nullptr : &it->second;
+  }
+
+ private:
+  std::map<std::string, OpInfo, std::less<>> infos_;
+};
+
+struct Draft {
+  Graph g;
+  ValueId tensor(DType dtype = DType::kF32, const Dims& dims = {4}) {
+    g.values.emplace_back(Tensor{.dtype = dtype, .max = dims});
+    g.labels.emplace_back();
+    return ValueId{static_cast<uint32_t>(g.values.size() - 1)};
+  }
+  // The result of a call.
+  ValueId call(std::string_view op, std::vector<ValueId> args, DType dtype = DType::kF32) {
+    args.push_back(tensor(dtype));
+    Node n;
+    n.op = ops.find(op);
+    n.spelling = op;
+    n.args = args;
+    g.nodes.push_back(n);
+    return args.back();
+  }
+  std::string run() {
+    run_passes(g, ops);
+    std::string names;
+    for (const Node& n : g.nodes) names += std::string(n.op->name) + " ";
+    return names;
+  }
+  static inline const Ops ops;
+};
+
+TEST(Passes, SiluIsPutTogether) {
+  Draft d;
+  const ValueId x = d.tensor();
+  const ValueId up = d.tensor();
+  d.g.inputs = {x, up};
+  const ValueId s = d.call("aten.sigmoid.default", {x});
+  const ValueId silu = d.call("aten.mul.Tensor", {s, x});
+  d.g.outputs = {d.call("aten.mul.Tensor", {up, silu})};
+  EXPECT_EQ(d.run(), "pteryx.silu_mul ");
+  EXPECT_EQ(d.g.nodes[0].args, (std::vector{x, up, d.g.outputs[0]}));
+}
+
+TEST(Passes, ASigmoidThatSomebodyElseReadsStays) {
+  Draft d;
+  const ValueId x = d.tensor();
+  d.g.inputs = {x};
+  const ValueId s = d.call("aten.sigmoid.default", {x});
+  d.g.outputs = {d.call("aten.mul.Tensor", {x, s}), s};
+  EXPECT_EQ(d.run(), "aten.sigmoid.default aten.mul.Tensor ");
+}
+
+TEST(Passes, ASigmoidOfSomethingElseStays) {
+  Draft d;
+  const ValueId x = d.tensor();
+  const ValueId y = d.tensor();
+  d.g.inputs = {x, y};
+  const ValueId s = d.call("aten.sigmoid.default", {x});
+  d.g.outputs = {d.call("aten.mul.Tensor", {y, s})};
+  EXPECT_EQ(d.run(), "aten.sigmoid.default aten.mul.Tensor ");
+}
+
+TEST(Passes, StateIsNotReadLater) {
+  Draft d;
+  const ValueId x = d.tensor();
+  std::get<Tensor>(d.g.values[index(x)]).state = true;
+  const ValueId s = d.call("aten.sigmoid.default", {x});
+  d.g.outputs = {d.call("aten.mul.Tensor", {x, s})};
+  EXPECT_EQ(d.run(), "aten.sigmoid.default aten.mul.Tensor ");
+}
+
+TEST(Passes, IndicesAreReadAsTheCallerGaveThem) {
+  Draft d;
+  const ValueId weight = d.tensor();
+  const ValueId tokens = d.tensor(DType::kI64);
+  d.g.inputs = {tokens};
+  const ValueId narrow = d.call("pteryx.copy", {tokens}, DType::kI32);
+  d.g.outputs = {d.call("embedding", {weight, narrow})};
+  EXPECT_EQ(d.run(), "embedding ");
+  EXPECT_EQ(d.g.nodes[0].args[1], tokens);
+}
+
+TEST(Passes, NumbersThatAreComputedWithAreNarrowed) {
+  Draft d;
+  const ValueId weight = d.tensor();
+  const ValueId tokens = d.tensor(DType::kI64);
+  d.g.inputs = {tokens};
+  const ValueId narrow = d.call("pteryx.copy", {tokens}, DType::kI32);
+  d.g.outputs = {d.call("embedding", {weight, narrow}), d.call("aten.relu.default", {narrow})};
+  EXPECT_EQ(d.run(), "pteryx.copy embedding aten.relu.default ");
+}
+
+}  // namespace
+}  // namespace pteryx::graph

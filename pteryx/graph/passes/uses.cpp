@@ -1,0 +1,55 @@
+// Reads and writes of a graph's values. SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/graph/passes/uses.h"
+
+namespace pteryx::graph {
+
+Uses::Uses(const Graph& g)
+    : g_(g),
+      producer_(g.values.size(), kNoNode),
+      reads_(g.values.size()),
+      stable_(g.values.size(), true) {
+  std::vector<bool> written(g.values.size());
+  for (uint32_t v = 0; v < g.values.size(); ++v) {
+    const auto* t = std::get_if<Tensor>(&g.values[v]);
+    stable_[v] = t == nullptr || !t->state;
+    written[v] = t != nullptr && t->data.has_value();
+  }
+  for (const ValueId id : g.inputs) written[index(id)] = true;
+  const auto write = [&](uint32_t node, ValueId id) {
+    producer_[index(id)] = written[index(id)] ? kNoNode : node;
+    stable_[index(id)] = stable_[index(id)] && !written[index(id)];
+    written[index(id)] = true;
+  };
+  for (uint32_t i = 0; i < g.nodes.size(); ++i) {
+    const Node& n = g.nodes[i];
+    if (n.args.empty()) continue;
+    for (size_t a = 0; a + 1 < n.args.size(); ++a) {
+      const bool mutated = n.op != nullptr && ((n.op->mutated >> a) & 1U) != 0;
+      for_each_value(g, n.args[a], [&](ValueId id) {
+        ++reads_[index(id)];
+        if (mutated) write(i, id);
+      });
+    }
+    for_each_value(g, n.args.back(), [&](ValueId id) { write(i, id); });
+  }
+  for (const ValueId id : g.outputs) ++reads_[index(id)];
+}
+
+bool is_call(const Node& n, std::string_view op) { return n.op != nullptr && n.op->name == op; }
+
+uint32_t Uses::made_by(ValueId id, std::string_view op) const {
+  const uint32_t i = producer(id);
+  return i != kNoNode && stable(id) && is_call(g_.nodes[i], op) ? i : kNoNode;
+}
+
+void erase_nodes(Graph& g, const std::vector<bool>& gone) {
+  size_t kept = 0;
+  for (size_t i = 0; i < g.nodes.size(); ++i) {
+    if (gone[i]) continue;
+    if (kept != i) g.nodes[kept] = std::move(g.nodes[i]);
+    ++kept;
+  }
+  g.nodes.resize(kept);
+}
+
+}  // namespace pteryx::graph
