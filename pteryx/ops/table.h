@@ -36,6 +36,7 @@ void add_put(std::vector<OpDef>& table);
 void add_qlinear(std::vector<OpDef>& table);
 void add_reduce(std::vector<OpDef>& table);
 void add_rope(std::vector<OpDef>& table);
+void add_sample(std::vector<OpDef>& table);
 void add_scalars(std::vector<OpDef>& table);
 void add_scan(std::vector<OpDef>& table);
 void add_softmax(std::vector<OpDef>& table);

@@ -1,0 +1,207 @@
+// Drawing the next token. SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/ops/sample/sample.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "pteryx/ops/op.h"
+#include "pteryx/ops/shaders/sample_pick.h"
+#include "pteryx/ops/shaders/sample_scale.h"
+#include "pteryx/ops/table.h"
+
+namespace pteryx::ops {
+namespace {
+
+enum Position { kLogits, kSettings, kHistory, kTokens, kStart };
+constexpr int64_t kBlock = 1024;  // ids of a workgroup of sample_scale
+
+Status check(const Node& n) {
+  const Tensor logits = n.in(kLogits);
+  if (logits.dim(-1) < 1 || logits.rows() < 1)
+    return n.fail(Code::kInvalidArgument,
+                  fmt::format("logits {} is empty", to_string(logits.dims)));
+  PTERYX_TRY(n.expect(kSettings, "shape", {SampleSettings::kWords}, n.in(kSettings).dims));
+  PTERYX_ASSIGN(const int64_t start, n.integer(kStart));
+  const int64_t count = n.in(kTokens).numel();
+  const int64_t capacity = n.in(kHistory).numel();
+  if (start < 0 || start > capacity - count) {
+    return n.fail(Code::kInvalidArgument,
+                  fmt::format("start_pos {} + {} tokens exceed the {} positions of history", start,
+                              count, capacity));
+  }
+  return {};
+}
+
+Status shape(const Node& n, Shapes& s) {
+  PTERYX_TRY(check(n));
+  return s.set({1, 1});
+}
+
+Status plan(const Node& n, Plan& p) {
+  const Tensor logits = n.in(kLogits);
+  const int64_t vocabulary = logits.dim(-1);
+  const int64_t blocks = (vocabulary + kBlock - 1) / kBlock;
+  const int64_t count = n.in(kTokens).numel();
+  const LiveInt start = n.live(kStart);
+  const Tensor z = p.scratch(DType::kF32, {vocabulary});
+  const Tensor peaks = p.scratch(DType::kF32, {blocks});
+  const Tensor peak_ids = p.scratch(DType::kI32, {blocks});
+  const shaders::SampleScaleParams scale{.vocabulary = u32(vocabulary),
+                                         .first = u32((logits.rows() - 1) * vocabulary),
+                                         .count = u32(count),
+                                         .start = start.word};
+  PTERYX_TRY(p.dispatch(n, {.shader = &shaders::sample_scale,
+                            .bind = {{"logits", logits},
+                                     {"settings", n.in(kSettings)},
+                                     {"tokens", n.in(kTokens)},
+                                     {"history", n.in(kHistory), Access::kRawWrite, "u32"},
+                                     {"z", z, Access::kElements},
+                                     {"peaks", peaks, Access::kElements},
+                                     {"peak_ids", peak_ids, Access::kElements}},
+                            .params = bytes_of(scale),
+                            .live = {start},
+                            .grid = per_group(blocks, p.caps())}));
+  const shaders::SamplePickParams pick{.vocabulary = u32(vocabulary),
+                                       .blocks = u32(blocks),
+                                       .position = u32(count),
+                                       .start = start.word};
+  const std::string prelude =
+      fmt::format("const threads: u32 = {}u;\n", p.caps().max_invocations >= 1024 ? 1024 : 256);
+  return p.dispatch(n, {.shader = &shaders::sample_pick,
+                        .prelude = prelude,
+                        .bind = {{"z", z},
+                                 {"peaks", peaks},
+                                 {"peak_ids", peak_ids},
+                                 {"settings", n.in(kSettings)},
+                                 {"y", n.out(), Access::kRawWrite, "u32"}},
+                        .params = bytes_of(pick),
+                        .live = {start},
+                        .grid = {1, 1, 1}});
+}
+
+// ---------------------------------------------------------------- the same on the CPU
+
+uint32_t mix(uint32_t h) {
+  h ^= h >> 16U;
+  h *= 0x85EBCA6BU;
+  h ^= h >> 13U;
+  h *= 0xC2B2AE35U;
+  return h ^ (h >> 16U);
+}
+
+double noise(const SampleSettings& s, uint32_t position, uint32_t id) {
+  const auto low = static_cast<uint32_t>(s.seed);
+  const auto high = static_cast<uint32_t>(s.seed >> 32U);
+  const uint32_t h = mix(mix(mix(id + 0x9E3779B9U) ^ low) ^ mix(position ^ high));
+  return -std::log(-std::log((static_cast<double>(h >> 8U) + 0.5) / 16777216.0));
+}
+
+void hold_back(const SampleSettings& s, std::span<const int64_t> before, std::vector<float>& z) {
+  std::vector<uint32_t> times(z.size());
+  for (const int64_t t : before) {
+    if (t >= 0 && t < static_cast<int64_t>(z.size())) ++times[static_cast<size_t>(t)];
+  }
+  for (size_t id = 0; id < z.size(); ++id) {
+    if (times[id] == 0) continue;
+    z[id] = z[id] > 0 ? z[id] / s.repetition : z[id] * s.repetition;
+    z[id] -= s.presence + s.frequency * static_cast<float>(times[id]);
+  }
+}
+
+// Ids by falling number, cut where top_k, top_p and min_p cut.
+std::vector<uint32_t> keep(const SampleSettings& s, const std::vector<float>& z) {
+  std::vector<uint32_t> ids(z.size());
+  std::iota(ids.begin(), ids.end(), 0U);
+  std::stable_sort(ids.begin(), ids.end(), [&](uint32_t a, uint32_t b) { return z[a] > z[b]; });
+  const float peak = z[ids[0]];
+  const auto cut_after = [&](size_t last) {  // equals of the last one stay
+    while (last + 1 < ids.size() && z[ids[last + 1]] == z[ids[last]]) ++last;
+    ids.resize(last + 1);
+  };
+  if (s.top_k > 0 && s.top_k < ids.size()) cut_after(s.top_k - 1);
+  if (s.top_p < 1) {
+    double all = 0;
+    for (const uint32_t id : ids) all += std::exp(static_cast<double>(z[id]) - peak);
+    double sum = 0;
+    for (size_t i = 0; i < ids.size(); ++i) {
+      sum += std::exp(static_cast<double>(z[ids[i]]) - peak);
+      if (sum >= s.top_p * all) {
+        cut_after(i);
+        break;
+      }
+    }
+  }
+  const double bottom = peak + std::log(std::max(static_cast<double>(s.min_p), 1e-30));
+  while (ids.size() > 1 && z[ids.back()] < bottom) ids.pop_back();
+  return ids;
+}
+
+uint32_t draw(const SampleSettings& s, uint32_t position, std::span<const int64_t> before,
+              std::vector<float> z) {
+  constexpr float kLowest = std::numeric_limits<float>::lowest();
+  hold_back(s, before, z);
+  for (size_t id = 0; id < z.size(); ++id) {
+    if (s.temperature > 0) z[id] /= s.temperature;
+    const bool allowed = (s.vocabulary == 0 || id < s.vocabulary) && std::isfinite(z[id]);
+    if (!allowed) z[id] = kLowest;
+  }
+  const auto highest = static_cast<uint32_t>(std::max_element(z.begin(), z.end()) - z.begin());
+  if (!(s.temperature > 0)) return highest;
+  uint32_t best = highest;
+  double best_score = -std::numeric_limits<double>::infinity();
+  for (const uint32_t id : keep(s, z)) {
+    if (z[id] == kLowest) continue;
+    const double score = static_cast<double>(z[id]) - z[highest] + noise(s, position, id);
+    if (score > best_score || (score == best_score && id < best)) {
+      best_score = score;
+      best = id;
+    }
+  }
+  return best;
+}
+
+Status cpu(const Node& n, const Host& h) {
+  PTERYX_ASSIGN(const int64_t start, n.integer(kStart));
+  const HostTensor logits = h.host(n.in(kLogits).id);
+  const HostTensor words = h.host(n.in(kSettings).id);
+  const HostTensor history = h.host(n.in(kHistory).id);
+  const HostTensor tokens = h.host(n.in(kTokens).id);
+  std::array<int32_t, SampleSettings::kWords> w{};
+  for (size_t i = 0; i < w.size(); ++i)
+    w[i] = static_cast<int32_t>(words.integer(static_cast<int64_t>(i)));
+  const SampleSettings s = SampleSettings::from_words(w);
+  const int64_t end = start + tokens.numel();
+  for (int64_t i = start; i < end; ++i) history.put_integer(i, tokens.integer(i - start));
+  std::vector<int64_t> before;
+  const int64_t begin = s.window == 0 ? 0 : std::max<int64_t>(end - s.window, 0);
+  for (int64_t i = begin; i < end; ++i) before.push_back(history.integer(i));
+  const int64_t vocabulary = n.in(kLogits).dim(-1);
+  std::vector<float> z(static_cast<size_t>(vocabulary));
+  for (int64_t i = 0; i < vocabulary; ++i)
+    z[static_cast<size_t>(i)] = static_cast<float>(logits.number(logits.numel() - vocabulary + i));
+  h.host(n.out_id()).put_integer(0, draw(s, static_cast<uint32_t>(end), before, std::move(z)));
+  return {};
+}
+
+constexpr Arg history() {
+  Arg a = mutated("history", only(DType::kI32));
+  a.min_rank = a.max_rank = 1;
+  return a;
+}
+constexpr Arg kArgs[] = {in("logits", kFloats, 1),
+                         in("settings", only(DType::kI32), 1, 1),
+                         history(),
+                         index_in("tokens"),
+                         number("start_pos"),
+                         out("y", only(DType::kI32))};
+
+}  // namespace
+
+void add_sample(std::vector<OpDef>& table) {
+  table.push_back({.name = kSampleOp, .args = kArgs, .shape = shape, .plan = plan, .cpu = cpu});
+}
+
+}  // namespace pteryx::ops

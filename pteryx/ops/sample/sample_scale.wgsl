@@ -1,0 +1,81 @@
+// z[id] = the logit of id after penalties and temperature, and the highest of every 1024. One workgroup per 1024 ids.
+// Ids that may not be drawn, and logits that are no numbers, get the lowest number. The first workgroup also writes the
+// tokens of this call into the history; nobody reads those entries here.
+// Host guarantees: start + count <= size of history. params.start is live; `first` is the first element of the last row.
+#include "common/index.wgsl"
+#include "sample/common/settings.wgsl"
+
+struct Params { vocabulary: u32, first: u32, count: u32, start: u32 }
+@group(0) @binding(0) var<uniform> params: Params;
+
+const block = 1024u;
+const threads = 256u;
+var<workgroup> seen: array<atomic<u32>, block>;
+var<workgroup> best: array<f32, threads>;
+var<workgroup> best_id: array<u32, threads>;
+
+fn mark(token: i32, base: u32) {
+  let at = bitcast<u32>(token) - base;  // wraps for tokens below
+  if (at < block) { atomicAdd(&seen[at], 1u); }
+}
+
+@compute @workgroup_size(threads)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) local: u32) {
+  let s = read_settings();
+  let unit = flat_group(group, groups);
+  let base = unit * block;
+  if (base >= params.vocabulary) { return; }
+  let start = u32(live(params.start));
+  if (unit == 0u) {
+    for (var i = local; i < params.count; i += threads) { history[start + i] = bitcast<u32>(load_tokens(i)); }
+  }
+  let held_back = s.repetition != 1.0 || s.presence != 0.0 || s.frequency != 0.0;
+  for (var i = local; i < block; i += threads) { atomicStore(&seen[i], 0u); }
+  workgroupBarrier();
+  if (held_back) {
+    let end = start + params.count;
+    let begin = select(0u, end - min(end, s.window), s.window > 0u);
+    for (var i = begin + local; i < start; i += threads) { mark(bitcast<i32>(history[i]), base); }
+    for (var i = max(begin, start) + local; i < end; i += threads) { mark(load_tokens(i - start), base); }
+  }
+  workgroupBarrier();
+  var highest = lowest;
+  var highest_id = base;
+  for (var i = local; i < block; i += threads) {
+    let id = base + i;
+    if (id >= params.vocabulary) { break; }
+    var v = load_logits(params.first + id);
+    let times = atomicLoad(&seen[i]);
+    if (times > 0u) {
+      v = select(v * s.repetition, v / s.repetition, v > 0.0);
+      v -= s.presence + s.frequency * f32(times);
+    }
+    if (s.temperature > 0.0) { v /= s.temperature; }
+    let allowed = (s.vocabulary == 0u || id < s.vocabulary) && abs(v) <= 3.4028234e38;
+    v = select(lowest, v, allowed);
+    store_z(id, v);
+    if (v > highest) {
+      highest = v;
+      highest_id = id;
+    }
+  }
+  best[local] = highest;
+  best_id[local] = highest_id;
+  workgroupBarrier();
+  for (var half = threads / 2u; half > 0u; half /= 2u) {
+    if (local < half) {
+      let other = best[local + half];
+      let better = other > best[local] || (other == best[local] && best_id[local + half] < best_id[local]);
+      if (better) {
+        best[local] = other;
+        best_id[local] = best_id[local + half];
+      }
+    }
+    workgroupBarrier();
+  }
+  if (local == 0u) {
+    store_peaks(unit, best[0]);
+    store_peak_ids(unit, i32(best_id[0]));
+  }
+}
