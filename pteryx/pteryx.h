@@ -32,6 +32,7 @@
 
 namespace pteryx {
 
+class Method;
 namespace gpu {
 class Device;
 struct Counters;
@@ -126,6 +127,9 @@ struct LoadOptions {
   uint64_t memory_limit = 0;  // GPU bytes; 0 = none. Over it, load fails with the number
   bool cpu_only = false;      // run on the CPU whatever has a CPU kernel
   bool fuse = true;           // join operators where that is cheaper
+  // A language model, (tokens [1, S], position [1]) -> logits, gets a third input of 16 i32, see
+  // pteryx/ops/sample/sample.h, and a second output: the next token, drawn on the GPU.
+  bool sampling = false;
   std::string routes = {};    // "linear:tiled,conv:direct"; empty reads PTERYX_ROUTE
   uint32_t plan_cache = 16;   // shapes remembered per method
   // Called from load with what is being done and how far it is; returning false cancels the load
@@ -153,8 +157,10 @@ class Session {
   const std::shared_ptr<gpu::Device>& device() const;
 
  private:
+  friend class Steps;  // pteryx/session/steps.h
   struct Impl;
   explicit Session(std::unique_ptr<Impl> impl);
+  Method* find(std::string_view method) const;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -43,6 +43,7 @@ class Maker {
       find_keys(b);
       PTERYX_TRY(compile_steps(b));
     }
+    l_.one_stretch = is_one_stretch();
     assign_memory();
     PTERYX_TRY(plan_scratch());
     return std::move(l_);
@@ -366,6 +367,7 @@ class Maker {
     for (const ValueId id : g_.outputs) {
       if (g_.tensor(id) != nullptr) l_.roots[root(id)].host = true;
     }
+    l_.changes_state.resize(g_.nodes.size());
     std::vector<uint32_t> seen(l_.roots.size(), kNone);
     for (uint32_t b = 0; b < l_.blocks.size(); ++b) {
       for (uint32_t i = l_.blocks[b].begin; i < l_.blocks[b].end; ++i) {
@@ -381,6 +383,9 @@ class Maker {
         if (l_.place[i] == Place::kGpu) {
           each_write(i, [&](ValueId id) { l_.roots[root(id)].gpu_written = true; });
         }
+        each_write(i, [&](ValueId id) {
+          if (l_.roots[root(id)].state) l_.changes_state[i] = true;
+        });
         if (l_.item_source[i] != kNone && l_.item_source[i] != root(g_.nodes[i].args[0])) continue;
       }
     }
@@ -580,6 +585,13 @@ class Maker {
       if (want_gpu && !valid.gpu[i] && valid.host[i]) upload(i);
     }
     close(downloads);
+  }
+
+  bool is_one_stretch() const {
+    if (l_.blocks.size() != 1 || l_.blocks[0].spans.size() != 1) return false;
+    const auto& steps = l_.blocks[0].steps;
+    return std::none_of(steps.begin(), steps.end(),
+                        [](const Step& s) { return s.kind == Step::Kind::kHost; });
   }
 
   bool is_output(uint32_t r) const {

@@ -89,6 +89,7 @@ struct Layout {
   std::vector<Place> place;             // of each node
   std::vector<uint32_t> root_of;        // of each value; kNone for scalars and lists
   std::vector<uint32_t> item_source;    // of each node: root to read a kItem scalar from
+  std::vector<bool> changes_state;      // of each node
   std::vector<Root> roots;
   std::vector<Block> blocks;
   std::vector<uint64_t> slot_bytes;
@@ -107,6 +108,8 @@ struct Layout {
   };
   std::vector<IndexLimit> index_limits;
   bool is_static = true;  // no input may change its size
+  // Uploads, one submit, and downloads of outputs: nothing runs on the CPU in between.
+  bool one_stretch = false;
 
   const Root& root(graph::ValueId id) const { return roots[root_of[graph::index(id)]]; }
 };

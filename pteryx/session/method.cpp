@@ -124,6 +124,7 @@ Status Method::allocate(ConstantPool& constants, const LoadOptions& options) {
     PTERYX_ASSIGN(inbox_, make_buffer(device_, layout_.inbox_bytes, gpu::BufferKind::kStorage,
                                       "scalars and inputs"));
     inbox_host_.resize(layout_.inbox_bytes);
+    inbox_gpu_.resize(layout_.inbox_bytes);
   }
   for (uint32_t i = 0; i < layout_.roots.size(); ++i) {
     const Root& r = layout_.roots[i];
@@ -223,8 +224,9 @@ size_t Method::cached_plans() const {
   return n;
 }
 
-Result<std::span<const Value>> Method::run(std::span<const Value> inputs) {
+Result<std::span<const Value>> Method::run(std::span<const Value> inputs, uint64_t outputs) {
   PTERYX_TRY(device_->take_error());
+  if (outputs != wanted_) want(outputs);
   PTERYX_TRY(bind_inputs(inputs));
   uint64_t executed = 0;
   for (size_t at = 0; at < layout_.blocks.size();) {
@@ -288,11 +290,12 @@ Status Method::execute(const Block& b, Recording& r) {
       case Step::Kind::kUpload: PTERYX_TRY(upload(s.index)); break;
       case Step::Kind::kSubmit: {
         const uint32_t begin = r.span_begin[s.index];
-        const uint32_t end = r.span_begin[s.index + 1];
-        if (begin == end && r.copies[s.index].empty()) break;
+        const auto copies = wanted_copies(r.downloads[s.index]);
+        const bool skip_rest = wanted_ == 0 && layout_.one_stretch;
+        const uint32_t end = skip_rest ? r.state_end[s.index] : r.span_begin[s.index + 1];
+        if (begin == end && copies.empty()) break;
         PTERYX_TRY(send_inbox());
-        PTERYX_TRY(device_->submit(std::span(r.dispatches).subspan(begin, end - begin),
-                                   r.copies[s.index]));
+        PTERYX_TRY(device_->submit(std::span(r.dispatches).subspan(begin, end - begin), copies));
         break;
       }
       case Step::Kind::kDownload: PTERYX_TRY(download(s)); break;
@@ -301,10 +304,34 @@ Status Method::execute(const Block& b, Recording& r) {
   return {};
 }
 
+// Which downloads serve only outputs that are not wanted.
+void Method::want(uint64_t outputs) {
+  wanted_ = outputs;
+  unwanted_root_.assign(layout_.roots.size(), false);
+  if (!layout_.one_stretch) return;  // others may be read by a step on the CPU
+  for (const bool wanted : {false, true}) {
+    for (size_t i = 0; i < graph_.outputs.size(); ++i) {
+      const uint32_t root = layout_.root_of[index(graph_.outputs[i])];
+      if (root == kNone || (i >= 64 || (outputs >> i & 1U) != 0) != wanted) continue;
+      unwanted_root_[root] = !wanted;
+    }
+  }
+}
+
+std::span<const gpu::Copy> Method::wanted_copies(std::span<const Recording::Download> downloads) {
+  copies_.clear();
+  for (const Recording::Download& d : downloads) {
+    if (wanted_ == kAllOutputs || !unwanted_root_[d.root]) copies_.push_back(d.copy);
+  }
+  return copies_;
+}
+
 void Method::collect_outputs() {
   for (size_t i = 0; i < graph_.outputs.size(); ++i) {
     const ValueId id = graph_.outputs[i];
-    if (const auto* t = graph_.tensor(id)) {
+    if (i < 64 && (wanted_ >> i & 1U) == 0) {
+      outputs_[i] = Value();
+    } else if (const auto* t = graph_.tensor(id)) {
       const Dims& dims = live_.dims[index(id)];
       const uint64_t bytes = static_cast<uint64_t>(numel(dims)) * size_bytes(t->dtype);
       outputs_[i] = TensorView{.dtype = t->dtype,

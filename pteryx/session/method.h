@@ -12,6 +12,7 @@
 #include "pteryx/ops/op.h"
 #include "pteryx/pteryx.h"
 #include "pteryx/session/layout.h"
+#include "pteryx/session/loop.h"
 #include "pteryx/session/owned.h"
 
 namespace pteryx {
@@ -47,8 +48,13 @@ struct Recording {
   std::vector<Pin> pins;              // what plans read of the live scalars
   std::vector<graph::ValueId> slots;  // live scalars that shaders read
   std::vector<gpu::Dispatch> dispatches;
-  std::vector<uint32_t> span_begin;            // of each span, and the end
-  std::vector<std::vector<gpu::Copy>> copies;  // of each span's submit
+  std::vector<uint32_t> span_begin;  // of each span, and the end
+  std::vector<uint32_t> state_end;   // of each span: behind its last dispatch that writes state
+  struct Download {
+    uint32_t root = 0;
+    gpu::Copy copy;
+  };
+  std::vector<std::vector<Download>> downloads;  // of each span's submit
   OwnedBuffer params;
   std::vector<OwnedBindings> bindings;
   std::vector<std::shared_ptr<OwnedBuffer>> scratch;
@@ -62,10 +68,23 @@ class Method final : public ops::Host {
                                                 ops::PlanContext context, ConstantPool& constants,
                                                 const LoadOptions& options);
 
+  ~Method() override;
   const graph::Graph& graph() const { return graph_; }
   const Layout& layout() const { return layout_; }
-  Result<std::span<const Value>> run(std::span<const Value> inputs);
+  // Bit i of `outputs`: output i is wanted. Of a method that is one stretch of GPU work, what only
+  // serves unwanted outputs is not computed behind the last change of state, and not downloaded.
+  Result<std::span<const Value>> run(std::span<const Value> inputs, uint64_t outputs = kAllOutputs);
+  static constexpr uint64_t kAllOutputs = ~uint64_t{0};
   Status reset();
+
+  // Runs whose output `output`, one i32, is element 0 of `input` in the next, without the host in
+  // between. Errors: kUnsupported where the method is not one stretch of GPU work.
+  Status make_loop(size_t input, size_t output, uint32_t depth);
+  // Starts a run; at most `depth` may be under way. `feed`: the input is what the run before gave.
+  Status start(std::span<const Value> inputs, bool feed);
+  // The output of the oldest run under way; waits for it.
+  Result<int32_t> finish();
+  uint32_t under_way() const;
   size_t cached_plans() const;
 
  private:
@@ -96,6 +115,8 @@ class Method final : public ops::Host {
   Status upload(uint32_t root);
   void put_in_inbox(uint64_t offset, Bytes bytes);
   Status send_inbox();
+  void want(uint64_t outputs);
+  std::span<const gpu::Copy> wanted_copies(std::span<const Recording::Download> downloads);
   Status download(const Step& step);
   Status next_block(const Block& b, size_t& at) const;
   void collect_outputs();
@@ -118,9 +139,11 @@ class Method final : public ops::Host {
   std::vector<bool> stage_;  // inputs that must be copied: written, or handed out again
   OwnedBuffer readback_;
   OwnedBuffer inbox_;
-  std::vector<std::byte> inbox_host_;  // what inbox_ holds, or will after send_inbox
-  uint64_t inbox_begin_ = kNoOffset;   // changed since it was sent
+  std::vector<std::byte> inbox_host_;  // what inbox_ shall hold
+  std::vector<std::byte> inbox_gpu_;   // what it does hold
+  uint64_t inbox_begin_ = kNoOffset;   // put there since it was sent
   uint64_t inbox_end_ = 0;
+  std::unique_ptr<Loop> loop_;
   std::vector<std::shared_ptr<OwnedBuffer>> scratch_;
   std::vector<uint64_t> scratch_bytes_;
   std::vector<int32_t> narrow_;  // i64 on its way to the GPU
@@ -132,6 +155,9 @@ class Method final : public ops::Host {
   std::vector<int64_t> key_;
   uint64_t clock_ = 0;
   std::vector<Value> outputs_;
+  uint64_t wanted_ = kAllOutputs;
+  std::vector<bool> unwanted_root_;  // downloaded for outputs that are not wanted
+  std::vector<gpu::Copy> copies_;
 };
 
 }  // namespace pteryx

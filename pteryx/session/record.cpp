@@ -107,10 +107,12 @@ Status Method::record(const Block& b, Recording& r) {
   std::vector<PendingDispatch> pending;
   for (const Span& span : b.spans) {
     r.span_begin.push_back(static_cast<uint32_t>(pending.size()));
+    r.state_end.push_back(r.span_begin.back());
     for (const uint32_t node : span.nodes) {
       ops::ScalarReads reads;
       PTERYX_TRY(record_node(node, r, reads, params, pending));
       keep_reads(reads, r);
+      if (layout_.changes_state[node]) r.state_end.back() = static_cast<uint32_t>(pending.size());
     }
   }
   r.span_begin.push_back(static_cast<uint32_t>(pending.size()));
@@ -127,7 +129,7 @@ Status Method::record(const Block& b, Recording& r) {
     r.bindings.emplace_back(device_, id);
     r.dispatches.push_back({p.pipeline, id, p.grid});
   }
-  r.copies.resize(b.spans.size());
+  r.downloads.resize(b.spans.size());
   for (const Step& s : b.steps) {
     if (s.kind != Step::Kind::kSubmit) continue;
     for (const uint32_t root : s.downloads) {
@@ -137,8 +139,9 @@ Status Method::record(const Block& b, Recording& r) {
       const uint64_t bytes =
           align_up(static_cast<uint64_t>(numel(r.live.dims[index(info.value)])) * element, 4);
       if (bytes > 0) {
-        r.copies[s.index].push_back({root_buffer_[root].buffer, root_buffer_[root].offset,
-                                     readback_.get(), info.readback_offset, bytes});
+        r.downloads[s.index].push_back({root,
+                                        {root_buffer_[root].buffer, root_buffer_[root].offset,
+                                         readback_.get(), info.readback_offset, bytes}});
       }
     }
   }

@@ -74,6 +74,7 @@ Result<Session> Session::load(const std::string& path, const LoadOptions& option
     auto graph = graph::build_graph(impl->program, record, ops::lookup());
     if (!graph.ok()) return where(std::move(graph).status());
     if (options.fuse) graph::run_passes(*graph, ops::lookup());
+    if (options.sampling) graph::append_sampling(*graph, ops::lookup());
     auto layout = make_layout(*graph, context, {.cpu_only = options.cpu_only});
     if (!layout.ok()) return where(std::move(layout).status());
     need.constants += layout->memory.constants;
@@ -100,15 +101,21 @@ std::span<const MethodInfo> Session::methods() const { return impl_->infos; }
 
 Result<std::span<const Value>> Session::run(std::string_view method,
                                             std::span<const Value> inputs) {
-  for (const auto& m : impl_->methods) {
-    if (m->graph().method == method) return m->run(inputs);
-  }
-  return invalid_argument(fmt::format("there is no method '{}'", method));
+  Method* m = find(method);
+  if (m == nullptr) return invalid_argument(fmt::format("there is no method '{}'", method));
+  return m->run(inputs);
 }
 
 Status Session::reset() {
   for (const auto& m : impl_->methods) PTERYX_TRY(m->reset());
   return {};
+}
+
+Method* Session::find(std::string_view method) const {
+  for (const auto& m : impl_->methods) {
+    if (m->graph().method == method) return m.get();
+  }
+  return nullptr;
 }
 
 const std::shared_ptr<gpu::Device>& Session::device() const { return impl_->device; }

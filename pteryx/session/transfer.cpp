@@ -204,6 +204,8 @@ Status Method::upload(uint32_t root) {
   const auto send = [&](Bytes bytes) -> Status {
     if (r.inbox == kNoOffset) return device_->write(root_buffer_[root].buffer, 0, bytes);
     put_in_inbox(r.inbox, bytes);
+    if (loop_ != nullptr && loop_->input_root() == root)
+      loop_->forget_token(inbox_host_, inbox_gpu_);
     return {};
   };
   if (t != DType::kI64) return send(Bytes(root_host_[root], n * size_bytes(t)));
@@ -236,26 +238,35 @@ Status Method::fill_scalars(const Recording& r) {
     }
     const auto word = static_cast<int32_t>(v);
     const uint64_t offset = uint64_t{std::get_if<graph::LiveScalar>(&graph_[id])->slot} * 4;
-    if (std::memcmp(&inbox_host_[offset], &word, 4) != 0)
-      put_in_inbox(offset, std::as_bytes(std::span(&word, 1)));
+    put_in_inbox(offset, std::as_bytes(std::span(&word, 1)));
   }
   return {};
 }
 
 // One write for everything that changed.
 Status Method::send_inbox() {
-  if (inbox_begin_ >= inbox_end_) return {};
-  const uint64_t begin = inbox_begin_ / 4 * 4;
-  const Bytes changed(&inbox_host_[begin], inbox_end_ - begin);
+  uint64_t begin = inbox_begin_ / 4 * 4;
+  uint64_t end = align_up(inbox_end_, 4);
   inbox_begin_ = kNoOffset;
   inbox_end_ = 0;
-  return device_->write(inbox_.get(), begin, changed);
+  const auto same = [&](uint64_t at) {
+    return std::memcmp(&inbox_host_[at], &inbox_gpu_[at], 4) == 0;
+  };
+  while (begin < end && same(begin)) begin += 4;
+  while (begin < end && same(end - 4)) end -= 4;
+  if (begin >= end) return {};
+  std::memcpy(&inbox_gpu_[begin], &inbox_host_[begin], end - begin);
+  return device_->write(inbox_.get(), begin, Bytes(&inbox_host_[begin], end - begin));
 }
 
 Status Method::download(const Step& step) {
   uint64_t end = 0;
   uint64_t begin = layout_.readback_bytes;
+  const auto wanted = [&](uint32_t root) {
+    return wanted_ == kAllOutputs || !unwanted_root_[root];
+  };
   for (const uint32_t root : step.downloads) {
+    if (!wanted(root)) continue;
     const Root& r = layout_.roots[root];
     begin = std::min(begin, r.readback_offset);
     end = std::max(end, r.readback_offset + align_up(live_elements(root) * gpu_element(root), 4));
@@ -268,7 +279,7 @@ Status Method::download(const Step& step) {
     const Bytes bytes = device_->mapped(ticket);
     for (const uint32_t root : step.downloads) {
       const uint64_t n = live_elements(root);
-      if (n == 0) continue;
+      if (n == 0 || !wanted(root)) continue;
       const std::byte* from = bytes.data() + (layout_.roots[root].readback_offset - begin);
       if (graph_.tensor(layout_.roots[root].value)->dtype == DType::kI64) {
         const ops::HostTensor narrow{DType::kI32, {}, const_cast<std::byte*>(from)};

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pteryx/ops/op.h"
+#include "pteryx/ops/shaders/remember.h"
 #include "pteryx/ops/shaders/sample_pick.h"
 #include "pteryx/ops/shaders/sample_scale.h"
 #include "pteryx/ops/table.h"
@@ -18,20 +19,26 @@ namespace {
 enum Position { kLogits, kSettings, kHistory, kTokens, kStart };
 constexpr int64_t kBlock = 1024;  // ids of a workgroup of sample_scale
 
+// The position of the first token, after checking that history reaches as far as the last.
+Result<int64_t> read_start(const Node& n, size_t tokens, size_t history, size_t start_arg) {
+  PTERYX_ASSIGN(const int64_t start, n.integer(start_arg));
+  const int64_t count = n.in(tokens).numel();
+  const int64_t capacity = n.in(history).numel();
+  if (start < 0 || start > capacity - count) {
+    return n.fail(Code::kInvalidArgument,
+                  fmt::format("start_pos {} + {} tokens exceed the {} positions of history", start,
+                              count, capacity));
+  }
+  return start;
+}
+
 Status check(const Node& n) {
   const Tensor logits = n.in(kLogits);
   if (logits.dim(-1) < 1 || logits.rows() < 1)
     return n.fail(Code::kInvalidArgument,
                   fmt::format("logits {} is empty", to_string(logits.dims)));
   PTERYX_TRY(n.expect(kSettings, "shape", {SampleSettings::kWords}, n.in(kSettings).dims));
-  PTERYX_ASSIGN(const int64_t start, n.integer(kStart));
-  const int64_t count = n.in(kTokens).numel();
-  const int64_t capacity = n.in(kHistory).numel();
-  if (start < 0 || start > capacity - count) {
-    return n.fail(Code::kInvalidArgument,
-                  fmt::format("start_pos {} + {} tokens exceed the {} positions of history", start,
-                              count, capacity));
-  }
+  PTERYX_ASSIGN([[maybe_unused]] const int64_t start, read_start(n, kTokens, kHistory, kStart));
   return {};
 }
 
@@ -56,8 +63,7 @@ Status plan(const Node& n, Plan& p) {
   PTERYX_TRY(p.dispatch(n, {.shader = &shaders::sample_scale,
                             .bind = {{"logits", logits},
                                      {"settings", n.in(kSettings)},
-                                     {"tokens", n.in(kTokens)},
-                                     {"history", n.in(kHistory), Access::kRawWrite, "u32"},
+                                     {"history", n.in(kHistory)},
                                      {"z", z, Access::kElements},
                                      {"peaks", peaks, Access::kElements},
                                      {"peak_ids", peak_ids, Access::kElements}},
@@ -164,17 +170,15 @@ uint32_t draw(const SampleSettings& s, uint32_t position, std::span<const int64_
 }
 
 Status cpu(const Node& n, const Host& h) {
-  PTERYX_ASSIGN(const int64_t start, n.integer(kStart));
+  PTERYX_ASSIGN(const int64_t start, read_start(n, kTokens, kHistory, kStart));
   const HostTensor logits = h.host(n.in(kLogits).id);
   const HostTensor words = h.host(n.in(kSettings).id);
   const HostTensor history = h.host(n.in(kHistory).id);
-  const HostTensor tokens = h.host(n.in(kTokens).id);
   std::array<int32_t, SampleSettings::kWords> w{};
   for (size_t i = 0; i < w.size(); ++i)
     w[i] = static_cast<int32_t>(words.integer(static_cast<int64_t>(i)));
   const SampleSettings s = SampleSettings::from_words(w);
-  const int64_t end = start + tokens.numel();
-  for (int64_t i = start; i < end; ++i) history.put_integer(i, tokens.integer(i - start));
+  const int64_t end = start + n.in(kTokens).numel();
   std::vector<int64_t> before;
   const int64_t begin = s.window == 0 ? 0 : std::max<int64_t>(end - s.window, 0);
   for (int64_t i = begin; i < end; ++i) before.push_back(history.integer(i));
@@ -186,14 +190,44 @@ Status cpu(const Node& n, const Host& h) {
   return {};
 }
 
-constexpr Arg history() {
+// ---------------------------------------------------------------- remember
+
+enum RememberPosition { kNew, kMemory, kFirst };
+
+Status remember_shape(const Node& n, Shapes& /*s*/) {
+  PTERYX_ASSIGN([[maybe_unused]] const int64_t start, read_start(n, kNew, kMemory, kFirst));
+  return {};
+}
+
+Status remember_plan(const Node& n, Plan& p) {
+  const LiveInt start = n.live(kFirst);
+  const int64_t count = n.in(kNew).numel();
+  const shaders::RememberParams params{.n = u32(count), .start = start.word};
+  return p.dispatch(
+      n, {.shader = &shaders::remember,
+          .bind = {{"tokens", n.in(kNew)}, {"history", n.in(kMemory), Access::kRawWrite, "u32"}},
+          .params = bytes_of(params),
+          .live = {start},
+          .grid = per_element(count, p.caps())});
+}
+
+Status remember_cpu(const Node& n, const Host& h) {
+  PTERYX_ASSIGN(const int64_t start, read_start(n, kNew, kMemory, kFirst));
+  const HostTensor tokens = h.host(n.in(kNew).id);
+  const HostTensor history = h.host(n.in(kMemory).id);
+  for (int64_t i = 0; i < tokens.numel(); ++i) history.put_integer(start + i, tokens.integer(i));
+  return {};
+}
+
+constexpr Arg memory() {
   Arg a = mutated("history", only(DType::kI32));
   a.min_rank = a.max_rank = 1;
   return a;
 }
+constexpr Arg kRememberArgs[] = {index_in("tokens"), memory(), number("start_pos"), any("y")};
 constexpr Arg kArgs[] = {in("logits", kFloats, 1),
                          in("settings", only(DType::kI32), 1, 1),
-                         history(),
+                         in("history", only(DType::kI32), 1, 1),
                          index_in("tokens"),
                          number("start_pos"),
                          out("y", only(DType::kI32))};
@@ -201,6 +235,11 @@ constexpr Arg kArgs[] = {in("logits", kFloats, 1),
 }  // namespace
 
 void add_sample(std::vector<OpDef>& table) {
+  table.push_back({.name = kRememberOp,
+                   .args = kRememberArgs,
+                   .shape = remember_shape,
+                   .plan = remember_plan,
+                   .cpu = remember_cpu});
   table.push_back({.name = kSampleOp, .args = kArgs, .shape = shape, .plan = plan, .cpu = cpu});
 }
 

@@ -55,9 +55,11 @@ struct SampleSettings {
   }
 };
 
+// "pteryx.remember": [tokens [1, S], history [C], start_pos, y]: writes tokens into history, which
+// holds the token of every position, from start_pos on. Like update_cache, y is a formality.
+inline constexpr const char* kRememberOp = "pteryx.remember";
 // "pteryx.sample": [logits [.., V], settings, history, tokens [1, S], start_pos, y [1, 1]]. Draws
-// from the last row of logits. history is state that remembers the token of every position: those
-// of this call are written from start_pos on.
+// from the last row of logits, which stands at position start_pos + S - 1.
 inline constexpr const char* kSampleOp = "pteryx.sample";
 
 }  // namespace pteryx::ops

@@ -1,6 +1,5 @@
 // z[id] = the logit of id after penalties and temperature, and the highest of every 1024. One workgroup per 1024 ids.
-// Ids that may not be drawn, and logits that are no numbers, get the lowest number. The first workgroup also writes the
-// tokens of this call into the history; nobody reads those entries here.
+// Ids that may not be drawn, and logits that are no numbers, get the lowest number.
 // Host guarantees: start + count <= size of history. params.start is live; `first` is the first element of the last row.
 #include "common/index.wgsl"
 #include "sample/common/settings.wgsl"
@@ -26,18 +25,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let unit = flat_group(group, groups);
   let base = unit * block;
   if (base >= params.vocabulary) { return; }
-  let start = u32(live(params.start));
-  if (unit == 0u) {
-    for (var i = local; i < params.count; i += threads) { history[start + i] = bitcast<u32>(load_tokens(i)); }
-  }
   let held_back = s.repetition != 1.0 || s.presence != 0.0 || s.frequency != 0.0;
   for (var i = local; i < block; i += threads) { atomicStore(&seen[i], 0u); }
   workgroupBarrier();
   if (held_back) {
-    let end = start + params.count;
+    let end = u32(live(params.start)) + params.count;
     let begin = select(0u, end - min(end, s.window), s.window > 0u);
-    for (var i = begin + local; i < start; i += threads) { mark(bitcast<i32>(history[i]), base); }
-    for (var i = max(begin, start) + local; i < end; i += threads) { mark(load_tokens(i - start), base); }
+    for (var i = begin + local; i < end; i += threads) { mark(load_history(i), base); }
   }
   workgroupBarrier();
   var highest = lowest;

@@ -84,7 +84,7 @@ TEST(Sample, EverySettingFollowsTheDefinition) {
         for (size_t i = 0; i < d.history.size(); ++i)
           d.history[i] = static_cast<int64_t>(i * 7) % n;
         d.start = 20;
-        d.tokens = {3, n - 1, 3};
+        d.tokens = {d.history[20], d.history[21], d.history[22]};
         EXPECT_EQ(draw(d, Where::kGpu), draw(d, Where::kCpu)) << "n " << n << " seed " << seed;
       }
     }
@@ -92,16 +92,19 @@ TEST(Sample, EverySettingFollowsTheDefinition) {
 }
 
 TEST(Sample, TokensOfTheCallEnterTheHistory) {
-  Draw d{.logits = logits(50, 1), .settings = {}};
-  d.tokens = {7, 8, 9};
-  d.start = 5;
-  const auto result = run(make_case(d), Where::kGpu);
-  ASSERT_TRUE(result.ok());
-  const TestTensor& history = (*result)[1];
-  EXPECT_EQ(history.data[4], 0);
-  EXPECT_EQ(history.data[5], 7);
-  EXPECT_EQ(history.data[7], 9);
-  EXPECT_EQ(history.data[8], 0);
+  const TestTensor tokens = make(DType::kI64, {1, 3}, [](int64_t i) { return double(7 + i); });
+  const TestTensor before = make(DType::kI32, {64}, [](int64_t i) { return double(-i); });
+  TestTensor after = before;
+  for (size_t i = 0; i < 3; ++i) after.data[5 + i] = tokens.data[i];
+  const auto remember = [&](int64_t start) {
+    return std::move(Case(kRememberOp).in(tokens).in(before).live(start).out(DType::kF32, {1}));
+  };
+  for (const Where where : {Where::kGpu, Where::kCpu}) {
+    const auto result = run(remember(5), where);
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    EXPECT_EQ(result->back().data, after.data);
+  }
+  expect_error(remember(62), "start_pos 62 + 3 tokens exceed the 64 positions of history");
 }
 
 // Drawn often enough, ids come as often as the softmax says.

@@ -1,0 +1,45 @@
+// Steps of a language model that run ahead of the caller: the token of one is the input of the
+// next, without leaving the GPU. For sessions loaded with LoadOptions::sampling.
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "pteryx/ops/sample/sample.h"
+#include "pteryx/pteryx.h"
+
+namespace pteryx {
+
+class Steps {
+ public:
+  // At most `depth` steps are under way. `session` must outlive it. Errors: kUnsupported where the
+  // method cannot sample, or does not run on the GPU in one piece.
+  static Result<Steps> open(Session& session, std::string_view method, uint32_t depth);
+
+  void set(const ops::SampleSettings& settings) { settings_ = settings.words(); }
+  // Brings tokens into the caches and draws nothing. Waits for nothing.
+  Status feed(std::span<const int64_t> tokens, int64_t position);
+  // Starts a step with these tokens, the first at `position`; it draws the token after them.
+  Status start(std::span<const int64_t> tokens, int64_t position);
+  // The same with the token that the step started before it draws.
+  Status start_next(int64_t position);
+  // The token of the oldest step under way; waits for it.
+  Result<int32_t> take();
+  uint32_t under_way() const;
+  uint32_t depth() const { return depth_; }
+
+ private:
+  Steps(Method& method, uint32_t depth) : method_(&method), depth_(depth) {}
+  std::array<Value, 3> inputs(std::span<const int64_t> tokens);
+
+  Method* method_;
+  uint32_t depth_;
+  std::array<int32_t, ops::SampleSettings::kWords> settings_ = ops::SampleSettings{}.words();
+  int64_t position_ = 0;
+};
+
+}  // namespace pteryx
