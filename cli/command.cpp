@@ -31,6 +31,10 @@ void add_run_options(CLI::App& app, RunOptions& o) {
   app.add_option("--provider", o.provider, "WebGPU library: dawn or wgpu")
       ->check(CLI::IsMember({"dawn", "wgpu"}));
   app.add_option("--route", o.routes, "kernel routes to force, e.g. matmul:naive");
+  app.add_option("--precision", o.precision,
+                 "of matrix products: f32, or f16 to let operands be rounded to f16 where that is "
+                 "faster (sums stay f32)")
+      ->check(CLI::IsMember({"f32", "f16"}));
   app.add_option("--data", o.data_files, "external data file (.ptd); may be repeated")
       ->type_name("FILE");
   app.add_option("--memory-limit", o.memory_limit_mib,
@@ -94,6 +98,7 @@ LoadOptions load_options(const RunOptions& o, std::shared_ptr<gpu::Device> devic
   options.data_files = o.data_files;
   options.device = std::move(device);
   options.routes = o.routes;
+  if (auto p = parse_precision(o.precision); p.ok()) options.precision = *p;
   options.cpu_only = o.cpu_only;
   options.memory_limit = o.memory_limit_mib << 20;
   if (isatty(STDERR_FILENO) != 0) {

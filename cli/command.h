@@ -26,6 +26,7 @@ struct RunOptions {
   std::string adapter;
   std::string provider;
   std::string routes;
+  std::string precision;
   std::vector<std::string> data_files;
   bool cpu_only = false;
   uint64_t memory_limit_mib = 0;

@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +29,7 @@
 
 #include "pteryx/base/dims.h"
 #include "pteryx/base/dtype.h"
+#include "pteryx/base/precision.h"
 #include "pteryx/base/status.h"
 
 namespace pteryx {
@@ -131,7 +133,9 @@ struct LoadOptions {
   // pteryx/ops/sample/sample.h, and a second output: the next token, drawn on the GPU.
   bool sampling = false;
   std::string routes = {};    // "linear:tiled,conv:direct"; empty reads PTERYX_ROUTE
-  uint32_t plan_cache = 16;   // shapes remembered per method
+  // How exact matrix products are; none reads PTERYX_PRECISION, and is kF32 without it.
+  std::optional<Precision> precision = {};
+  uint32_t plan_cache = 16;  // shapes remembered per method
   // Called from load with what is being done and how far it is; returning false cancels the load
   // (kCancelled).
   std::function<bool(std::string_view what, uint64_t done, uint64_t total)> progress = nullptr;

@@ -16,6 +16,7 @@
 
 #include "pteryx/base/dims.h"
 #include "pteryx/base/dtype.h"
+#include "pteryx/base/precision.h"
 #include "pteryx/base/status.h"
 #include "pteryx/gpu/caps.h"
 #include "pteryx/gpu/grid.h"
@@ -301,10 +302,12 @@ struct DispatchDesc {
   bool subgroup_matrix = false;
 };
 
-// What a plan is made for: capabilities, and routes forced by PTERYX_ROUTE.
+// What a plan is made for: capabilities, routes forced by PTERYX_ROUTE, and how exact matrix
+// products must be.
 struct PlanContext {
   gpu::Caps caps;
-  std::vector<std::pair<std::string, std::string>> forced_routes;  // family, route
+  std::vector<std::pair<std::string, std::string>> forced_routes = {};  // family, route
+  Precision precision = Precision::kF32;
 };
 
 // One GPU dispatch, ready to be lowered: everything is data.
@@ -377,7 +380,10 @@ struct Route {
   Status (*plan)(const Node&, Plan&) = nullptr;
   bool (*suits)(const Node&,
                 const gpu::Caps&) = nullptr;  // a good choice at these sizes; null: always
+  Precision precision = Precision::kF32;      // kF16: only for callers who allow that
 };
+// Whether a route can run a node at all: what it needs of the device, the sizes and the caller.
+bool route_fits(const Route& r, const Node& n, const PlanContext& context);
 // The `.plan` of an OpDef that has `.family` and `.routes`.
 Status plan_by_route(const Node& n, Plan& p);
 

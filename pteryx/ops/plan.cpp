@@ -186,11 +186,16 @@ TensorMeta broadcast_meta(const Dims& dims, const Dims& to) {
   return strided_meta(to, strides);
 }
 
+bool route_fits(const Route& r, const Node& n, const PlanContext& context) {
+  if (r.precision == Precision::kF16 && context.precision != Precision::kF16) return false;
+  return r.fits == nullptr || r.fits(n, context.caps);
+}
+
 Status plan_by_route(const Node& n, Plan& p) {
   const Route* first = nullptr;
   const Route* chosen = nullptr;
   for (const Route& r : n.def().routes) {
-    if (r.fits != nullptr && !r.fits(n, p.caps())) continue;
+    if (!route_fits(r, n, p.context())) continue;
     for (const auto& [forced_family, forced] : p.context().forced_routes) {
       if (forced_family == n.def().family && forced == r.name) return r.plan(n, p);
     }

@@ -151,12 +151,20 @@ std::string to_dot(const Graph& g) {
 
 }  // namespace
 
-Result<ops::PlanContext> make_context(const gpu::Caps& caps, std::string routes) {
+Result<ops::PlanContext> make_context(const gpu::Caps& caps, std::string routes,
+                                      std::optional<Precision> precision) {
   if (routes.empty()) {
     const char* from_environment = std::getenv("PTERYX_ROUTE");
     if (from_environment != nullptr) routes = from_environment;
   }
-  ops::PlanContext context{.caps = caps, .forced_routes = {}};
+  ops::PlanContext context{.caps = caps};
+  const char* const named = std::getenv("PTERYX_PRECISION");
+  if (!precision && named != nullptr && *named != '\0') {
+    auto parsed = parse_precision(named);
+    if (!parsed.ok()) return std::move(parsed).status().during("reading PTERYX_PRECISION");
+    precision = *parsed;
+  }
+  context.precision = precision.value_or(Precision::kF32);
   for (size_t at = 0; at < routes.size();) {
     const size_t end = std::min(routes.find(',', at), routes.size());
     const std::string item = routes.substr(at, end - at);

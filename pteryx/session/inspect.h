@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,9 +12,11 @@
 
 namespace pteryx {
 
-// Capabilities to plan with, and the routes that `routes` ("family:route,...") or PTERYX_ROUTE
-// forces. Errors: kInvalidArgument for a family or route that does not exist.
-Result<ops::PlanContext> make_context(const gpu::Caps& caps, std::string routes);
+// Capabilities to plan with, the routes that `routes` ("family:route,...") or PTERYX_ROUTE forces,
+// and the precision given or in PTERYX_PRECISION. Errors: kInvalidArgument for a family, route or
+// precision that does not exist.
+Result<ops::PlanContext> make_context(const gpu::Caps& caps, std::string routes,
+                                      std::optional<Precision> precision = {});
 
 MethodInfo describe_method(const graph::Graph& g, const Layout& layout);
 

@@ -57,7 +57,8 @@ Result<Session> Session::load(const std::string& path, const LoadOptions& option
     PTERYX_ASSIGN(impl->device, gpu::open_device());
   }
 
-  PTERYX_ASSIGN(const ops::PlanContext context, make_context(impl->device->caps(), options.routes));
+  PTERYX_ASSIGN(const ops::PlanContext context,
+                make_context(impl->device->caps(), options.routes, options.precision));
   impl->constants = std::make_unique<ConstantPool>(impl->device);
   struct Prepared {
     graph::Graph graph;

@@ -314,5 +314,16 @@ TEST(Session, ForcedRoutesMustExist) {
                  "there is no route 'matmul:teleport'");
 }
 
+TEST(Session, PrecisionOfTheEnvironmentMustExist) {
+  setenv("PTERYX_PRECISION", "f8", 1);
+  const Status wrong = load("mm").status();
+  LoadOptions options;
+  options.precision = Precision::kF16;  // what the caller says comes first
+  const Status given = load("mm", options).status();
+  unsetenv("PTERYX_PRECISION");
+  expect_message(wrong, Code::kInvalidArgument, "precision: expected f32 or f16, got 'f8'");
+  EXPECT_TRUE(given.ok()) << given.message();
+}
+
 }  // namespace
 }  // namespace pteryx

@@ -248,6 +248,7 @@ class Usage(TestCase):
         self.assertIn("--frobnicate", self.usage("run", ADD, "--frobnicate"))
         self.assertIn("model", self.usage("run"))
         self.assertIn("angle", self.usage("run", ADD, "--provider", "angle"))
+        self.assertIn("f16", self.usage("run", ADD, "--precision", "f8"))
         self.assertIn("--batch", self.usage("run", ADD, "--keep-going"))
         self.usage("dance")
 

@@ -58,6 +58,7 @@ struct Runner {
   std::map<uint32_t, TestTensor> inputs;
   std::vector<ValueId> results;
   const OpDef* def = nullptr;
+  Precision precision = Precision::kF32;
 
   ValueId add(graph::Value v, const Dims& dims = {}) {
     g.values.push_back(std::move(v));
@@ -82,6 +83,7 @@ struct Runner {
     const graph::OpInfo* info = lookup().find(c.op_);
     if (info == nullptr) return unsupported(fmt::format("unknown operator {}", c.op_));
     def = &op(*info);
+    precision = c.precision_;
     graph::Node node;
     node.op = info;
     for (const Case::Value& v : c.args_) {
@@ -187,7 +189,7 @@ struct Runner {
 
   Result<std::vector<TestTensor>> run_gpu(const std::string& route) {
     gpu::Device& dev = device();
-    PlanContext context{.caps = dev.caps(), .forced_routes = {}};
+    PlanContext context{.caps = dev.caps(), .precision = precision};
     if (!route.empty()) context.forced_routes.emplace_back(def->family, route);
     Plan plan(context);
     PTERYX_TRY(def->plan(Node(g, g.nodes[0], *def, live), plan));
@@ -373,6 +375,10 @@ Case& Case::live_ints(std::vector<int64_t> v) {
   args_.emplace_back(LiveInts{std::move(v)});
   return *this;
 }
+Case& Case::precision(Precision p) {
+  precision_ = p;
+  return *this;
+}
 Case& Case::in_place() {
   in_place_ = true;
   return *this;
@@ -430,7 +436,7 @@ void expect_op(const Case& c, const std::vector<TestTensor>& want, Tolerance tol
   if (runs_on_gpu(n)) {
     check("on the GPU", run(c, Where::kGpu));
     for (const Route& route : r.def->routes) {
-      if (route.fits != nullptr && !route.fits(n, device().caps())) continue;
+      if (!route_fits(route, n, {.caps = device().caps(), .precision = r.precision})) continue;
       check(fmt::format("on the GPU, route {}", route.name),
             run(c, Where::kGpu, std::string(route.name)));
     }
@@ -442,7 +448,7 @@ void expect_error(const Case& c, std::string_view text) {
   Runner r;
   Status s = r.build(c);
   if (s.ok() && r.def->plan != nullptr) {
-    const PlanContext context{.caps = device().caps(), .forced_routes = {}};
+    const PlanContext context{.caps = device().caps()};
     Plan plan(context);
     s = r.def->plan(Node(r.g, r.g.nodes[0], *r.def, r.live), plan);
   }

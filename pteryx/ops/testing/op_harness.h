@@ -51,6 +51,7 @@ class Case {
   Case& outs(std::vector<TestTensor> shapes);  // several results: dtype and dims are used
   Case& scalar_out();
   Case& in_place();  // the result is argument 0
+  Case& precision(Precision p);
 
   const std::string& op() const { return op_; }
 
@@ -71,6 +72,7 @@ class Case {
   std::vector<TestTensor> outs_;
   bool out_is_list_ = false;
   bool in_place_ = false;
+  Precision precision_ = Precision::kF32;
 };
 
 enum class Where : uint8_t { kGpu, kCpu };
