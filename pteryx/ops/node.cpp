@@ -89,6 +89,11 @@ Tensor Node::tensor(ValueId id) const {
   return {id, graph_.tensor(id)->dtype, live_.dims[graph::index(id)]};
 }
 
+bool Node::is_constant(const Tensor& t) const {
+  const graph::Tensor& stored = *graph_.tensor(t.id);
+  return stored.data.has_value() && !stored.state;
+}
+
 Dims Node::max_dims(ValueId id) const { return graph_.tensor(id)->max; }
 
 size_t Node::list_size(size_t arg) const {

@@ -231,6 +231,7 @@ class Node {
   const Live& live() const { return live_; }
   Tensor tensor(ValueId id) const;
   Dims max_dims(ValueId id) const;  // from the file
+  bool is_constant(const Tensor& t) const;
   ValueId out_id(size_t i = 0) const;
 
   // "aten.add.Tensor (node 12): x (value 7) shape: expected [2048], got [1024]"
@@ -312,9 +313,10 @@ struct PlanContext {
 
 // One GPU dispatch, ready to be lowered: everything is data.
 struct PlannedBinding {
-  enum class Kind : uint8_t { kValue, kScratch, kScalars } kind = Kind::kValue;
+  enum class Kind : uint8_t { kValue, kScratch, kConstant, kScalars } kind = Kind::kValue;
   ValueId value = graph::kNoValue;
-  uint32_t scratch = 0;
+  uint32_t scratch = 0;   // index into Plan::scratch_bytes
+  uint32_t constant = 0;  // index into Plan::constants
   bool written = false;
 };
 struct PlannedDispatch {
@@ -329,6 +331,14 @@ struct PlannedDispatch {
   bool subgroup_matrix = false;
 };
 
+// A constant of the file in another layout, made on the GPU before its first use.
+struct PlannedConstant {
+  ValueId source = graph::kNoValue;
+  std::string layout;  // with the source, what it is known by
+  uint64_t size_bytes = 0;
+  PlannedDispatch make;  // binding 1: the source, 2: the result
+};
+
 class Plan {
  public:
   explicit Plan(const PlanContext& context) : context_(context) {}
@@ -340,11 +350,19 @@ class Plan {
   Status dispatch(const Node& n, DispatchDesc desc);
   // A temporary of this node's; bind it like a tensor.
   Tensor scratch(DType dtype, const Dims& dims);
+  // A constant in another layout; bind it like a tensor. It is made once for all who ask for the
+  // same layout of the same bytes, so `layout` names everything the result depends on. The shader
+  // of `make` reads array<u32> `source` and writes array<u32> `y`.
+  Result<Tensor> relaid(const Node& n, const Tensor& source, std::string layout, DType dtype,
+                        const Dims& dims, DispatchDesc make);
 
   std::vector<PlannedDispatch> dispatches;
+  std::vector<PlannedConstant> constants;
   std::vector<uint64_t> scratch_bytes;
 
  private:
+  PlannedBinding binding(const Bind& b) const;
+
   const PlanContext& context_;
 };
 

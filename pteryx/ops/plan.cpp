@@ -75,11 +75,48 @@ int64_t words(int64_t n, DType t) {
   return static_cast<int64_t>(div_up(static_cast<uint64_t>(n), lanes(gpu_type(t))));
 }
 
+// Scratch tensors have ids counted down from the top of the id space, derived constants from its
+// middle.
+constexpr uint32_t kTop = graph::index(graph::kNoValue) - 1;
+constexpr uint32_t kMiddle = kTop / 2;
+
+PlannedBinding Plan::binding(const Bind& b) const {
+  PlannedBinding pb;
+  pb.written =
+      b.access == Access::kWords || b.access == Access::kElements || b.access == Access::kRawWrite;
+  const uint32_t id = graph::index(b.tensor.id);
+  if (kTop - id < scratch_bytes.size()) {
+    pb.kind = PlannedBinding::Kind::kScratch;
+    pb.scratch = kTop - id;
+  } else if (id <= kMiddle && kMiddle - id < constants.size()) {
+    pb.kind = PlannedBinding::Kind::kConstant;
+    pb.constant = kMiddle - id;
+  } else {
+    pb.value = b.tensor.id;
+  }
+  return pb;
+}
+
+Result<Tensor> Plan::relaid(const Node& n, const Tensor& source, std::string layout, DType dtype,
+                            const Dims& dims, DispatchDesc make) {
+  const auto k = static_cast<uint32_t>(constants.size());
+  const Tensor y{ValueId{kMiddle - k}, dtype, dims};
+  constants.push_back(
+      {.source = source.id,
+       .layout = std::move(layout),
+       .size_bytes = align_up(static_cast<uint64_t>(y.numel()) * size_bytes(dtype), 16),
+       .make = {}});
+  make.bind = {{"source", source, Access::kRawRead, "u32"}, {"y", y, Access::kRawWrite, "u32"}};
+  PTERYX_TRY(dispatch(n, std::move(make)));
+  constants[k].make = std::move(dispatches.back());
+  dispatches.pop_back();
+  return y;
+}
+
 Tensor Plan::scratch(DType dtype, const Dims& dims) {
-  // Scratch tensors have ids counted down from the top of the id space.
   const auto k = static_cast<uint32_t>(scratch_bytes.size());
   scratch_bytes.push_back(align_up(static_cast<uint64_t>(numel(dims)) * size_bytes(dtype), 4));
-  return {ValueId{graph::index(graph::kNoValue) - 1 - k}, dtype, dims};
+  return {ValueId{kTop - k}, dtype, dims};
 }
 
 Status Plan::dispatch(const Node& n, DispatchDesc desc) {
@@ -114,17 +151,7 @@ Status Plan::dispatch(const Node& n, DispatchDesc desc) {
     }
     declarations += declare(i + 1, b, t);
     d.label += fmt::format("{}{}", i == 0 ? "/" : ",", name(t));
-    PlannedBinding pb;
-    pb.written = b.access == Access::kWords || b.access == Access::kElements ||
-                 b.access == Access::kRawWrite;
-    const uint32_t k = graph::index(graph::kNoValue) - 1 - graph::index(b.tensor.id);
-    if (k < scratch_bytes.size()) {
-      pb.kind = PlannedBinding::Kind::kScratch;
-      pb.scratch = k;
-    } else {
-      pb.value = b.tensor.id;
-    }
-    d.bindings.push_back(pb);
+    d.bindings.push_back(binding(b));
   }
   if (!desc.live.empty()) {
     const bool slots = std::any_of(desc.live.begin(), desc.live.end(),

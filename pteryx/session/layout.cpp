@@ -686,6 +686,7 @@ class Maker {
   Status plan_scratch() {
     if (g_.has_jumps) return {};
     std::vector<uint64_t> largest;
+    std::set<std::pair<const std::byte*, std::string>> relaid;
     for (uint32_t i = 0; i < g_.nodes.size(); ++i) {
       if (l_.place[i] != Place::kGpu) continue;
       ops::Plan plan(context_);
@@ -695,6 +696,10 @@ class Maker {
       if (plan.scratch_bytes.size() > largest.size()) largest.resize(plan.scratch_bytes.size());
       for (size_t k = 0; k < plan.scratch_bytes.size(); ++k)
         largest[k] = std::max(largest[k], plan.scratch_bytes[k]);
+      for (const ops::PlannedConstant& c : plan.constants) {
+        const bool first = relaid.emplace(g_.tensor(c.source)->data->data(), c.layout).second;
+        if (first) l_.memory.constants += c.size_bytes;
+      }
     }
     for (const uint64_t bytes : largest) l_.memory.scratch += bytes;
     return {};

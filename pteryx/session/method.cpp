@@ -74,12 +74,37 @@ Result<gpu::BufferId> ConstantPool::upload(const graph::Tensor& t, std::string_v
   return id;
 }
 
+Result<gpu::BufferId> ConstantPool::relaid(const graph::Tensor& t, gpu::BufferId source,
+                                           const ops::PlannedConstant& wanted) {
+  const auto key = std::make_pair(t.data->data(), wanted.layout);
+  if (const auto it = relaid_.find(key); it != relaid_.end()) return it->second.get();
+  const ops::PlannedDispatch& d = wanted.make;
+  constexpr gpu::BindingKind kKinds[] = {gpu::BindingKind::kUniform, gpu::BindingKind::kStorageRead,
+                                         gpu::BindingKind::kStorageReadWrite};
+  PTERYX_ASSIGN(const gpu::PipelineId pipeline,
+                device_->create_pipeline({.label = d.label, .code = d.code, .bindings = kKinds}));
+  PTERYX_TRY(device_->finish_pipelines());
+  PTERYX_ASSIGN(OwnedBuffer made,
+                make_buffer(device_, wanted.size_bytes, gpu::BufferKind::kStorage, wanted.layout));
+  PTERYX_ASSIGN(const OwnedBuffer params,
+                make_buffer(device_, align_up(std::max<uint64_t>(d.params.size(), 16), 16),
+                            gpu::BufferKind::kUniform, d.label));
+  PTERYX_TRY(device_->write(params.get(), 0, d.params));
+  const gpu::Binding bound[] = {{params.get(), 0, 0}, {source, 0, 0}, {made.get(), 0, 0}};
+  PTERYX_ASSIGN(const gpu::BindGroupId id, device_->create_bindings(pipeline, bound, d.label));
+  const OwnedBindings bindings(device_, id);
+  const gpu::Dispatch dispatch{pipeline, id, d.grid};
+  PTERYX_TRY(device_->submit(std::span(&dispatch, 1), {}));
+  return relaid_.emplace(key, std::move(made)).first->second.get();
+}
+
 Method::Method(graph::Graph graph, Layout layout, std::shared_ptr<gpu::Device> device,
-               ops::PlanContext context, uint32_t plan_cache)
+               ops::PlanContext context, ConstantPool& constants, uint32_t plan_cache)
     : graph_(std::move(graph)),
       layout_(std::move(layout)),
       device_(std::move(device)),
       context_(std::move(context)),
+      constants_(constants),
       plan_cache_(std::max(plan_cache, 1U)),
       live_(layout_.bound),
       recordings_(layout_.blocks.size()) {}
@@ -89,8 +114,8 @@ Result<std::unique_ptr<Method>> Method::create(graph::Graph graph, Layout layout
                                                ops::PlanContext context, ConstantPool& constants,
                                                const LoadOptions& options) {
   std::unique_ptr<Method> m(new Method(std::move(graph), std::move(layout), std::move(device),
-                                       std::move(context), options.plan_cache));
-  PTERYX_TRY(m->allocate(constants, options));
+                                       std::move(context), constants, options.plan_cache));
+  PTERYX_TRY(m->allocate(options));
   m->find_published();
   m->outputs_.resize(m->graph_.outputs.size());
   // Compile what the largest shapes need now, so that the first run does not wait for it.
@@ -101,7 +126,7 @@ Result<std::unique_ptr<Method>> Method::create(graph::Graph graph, Layout layout
   return m;
 }
 
-Status Method::allocate(ConstantPool& constants, const LoadOptions& options) {
+Status Method::allocate(const LoadOptions& options) {
   root_buffer_.resize(layout_.roots.size());
   root_host_.assign(layout_.roots.size(), nullptr);
   memory_.resize(layout_.roots.size());
@@ -131,7 +156,7 @@ Status Method::allocate(ConstantPool& constants, const LoadOptions& options) {
     const std::string_view label = graph_.label(r.value);
     if (r.gpu && r.constant) {
       PTERYX_ASSIGN(root_buffer_[i].buffer,
-                    constants.upload(*graph_.tensor(r.value), label, options));
+                    constants_.upload(*graph_.tensor(r.value), label, options));
     } else if (r.gpu && r.inbox != kNoOffset) {
       root_buffer_[i] = {inbox_.get(), r.inbox, std::max<uint64_t>(r.gpu_bytes, 16)};
     } else if (r.gpu && r.slot != kNone) {

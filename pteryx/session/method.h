@@ -25,11 +25,15 @@ class ConstantPool {
   // Uploads `t` or finds it. Progress counts bytes.
   Result<gpu::BufferId> upload(const graph::Tensor& t, std::string_view label,
                                const LoadOptions& options);
+  // The same bytes in another layout, made from the uploaded buffer by its dispatch, or found.
+  Result<gpu::BufferId> relaid(const graph::Tensor& t, gpu::BufferId source,
+                               const ops::PlannedConstant& wanted);
   void set_total(uint64_t bytes) { total_ = bytes; }
 
  private:
   std::shared_ptr<gpu::Device> device_;
   std::map<std::pair<const std::byte*, DType>, OwnedBuffer> buffers_;
+  std::map<std::pair<const std::byte*, std::string>, OwnedBuffer> relaid_;
   uint64_t done_ = 0;
   uint64_t total_ = 0;
 };
@@ -89,9 +93,9 @@ class Method final : public ops::Host {
 
  private:
   Method(graph::Graph graph, Layout layout, std::shared_ptr<gpu::Device> device,
-         ops::PlanContext context, uint32_t plan_cache);
+         ops::PlanContext context, ConstantPool& constants, uint32_t plan_cache);
 
-  Status allocate(ConstantPool& constants, const LoadOptions& options);
+  Status allocate(const LoadOptions& options);
   Status init_host(uint32_t root);
   Status init_state();
   void find_published();
@@ -130,6 +134,7 @@ class Method final : public ops::Host {
   Layout layout_;
   std::shared_ptr<gpu::Device> device_;
   ops::PlanContext context_;
+  ConstantPool& constants_;
   uint32_t plan_cache_;
 
   std::vector<OwnedBuffer> owned_;  // slots, private roots

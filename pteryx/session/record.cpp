@@ -159,6 +159,12 @@ Status Method::record_node(uint32_t node, Recording& r, ops::ScalarReads& reads,
     PTERYX_ASSIGN(const gpu::BufferId id, scratch_buffer(i, plan.scratch_bytes[i], r));
     scratch.push_back(id);
   }
+  std::vector<gpu::BufferId> relaid;
+  for (const ops::PlannedConstant& c : plan.constants) {
+    PTERYX_ASSIGN(const gpu::BufferId id,
+                  constants_.relaid(*graph_.tensor(c.source), buffer(c.source), c));
+    relaid.push_back(id);
+  }
   for (const ops::PlannedDispatch& d : plan.dispatches) {
     PendingDispatch p;
     std::vector<gpu::BindingKind> kinds = {gpu::BindingKind::kUniform};
@@ -173,6 +179,9 @@ Status Method::record_node(uint32_t node, Recording& r, ops::ScalarReads& reads,
         case ops::PlannedBinding::Kind::kValue: p.bindings.push_back(buffer(b.value)); break;
         case ops::PlannedBinding::Kind::kScratch:
           p.bindings.push_back({scratch[b.scratch], 0, 0});
+          break;
+        case ops::PlannedBinding::Kind::kConstant:
+          p.bindings.push_back({relaid[b.constant], 0, 0});
           break;
         case ops::PlannedBinding::Kind::kScalars:
           p.bindings.push_back({inbox_.get(), 0, align_up(layout_.scalar_slots * 4, 16)});

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -59,6 +60,7 @@ struct Runner {
   std::vector<ValueId> results;
   const OpDef* def = nullptr;
   Precision precision = Precision::kF32;
+  std::vector<std::unique_ptr<std::vector<std::byte>>> constants;
 
   ValueId add(graph::Value v, const Dims& dims = {}) {
     g.values.push_back(std::move(v));
@@ -79,6 +81,16 @@ struct Runner {
     return id;
   }
 
+  ValueId add_constant(const TestTensor& t) {
+    constants.push_back(std::make_unique<std::vector<std::byte>>(encode(t, t.dtype)));
+    const ValueId id = add(
+        graph::Tensor{
+            .dtype = t.dtype, .max = t.dims, .data = Bytes(*constants.back()), .dim_order = {}},
+        t.dims);
+    inputs[graph::index(id)] = t;
+    return id;
+  }
+
   Status build(const Case& c) {
     const graph::OpInfo* info = lookup().find(c.op_);
     if (info == nullptr) return unsupported(fmt::format("unknown operator {}", c.op_));
@@ -89,6 +101,8 @@ struct Runner {
     for (const Case::Value& v : c.args_) {
       if (const auto* t = std::get_if<TestTensor>(&v))
         node.args.push_back(add_input(*t));
+      else if (const auto* k = std::get_if<Case::Constant>(&v))
+        node.args.push_back(add_constant(k->tensor));
       else if (std::holds_alternative<Case::None>(v))
         node.args.push_back(add(graph::Null{}));
       else if (const auto* d = std::get_if<double>(&v))
@@ -228,8 +242,17 @@ struct Runner {
     }
     PTERYX_ASSIGN(const gpu::BufferId scalars, buffer(slots.size() * 4, gpu::BufferKind::kStorage));
     PTERYX_TRY(dev.write(scalars, 0, std::as_bytes(std::span(slots))));
+    std::vector<gpu::BufferId> relaid;
+    std::vector<const PlannedDispatch*> planned;
+    for (const PlannedConstant& c : plan.constants) {
+      PTERYX_ASSIGN(const gpu::BufferId id, buffer(c.size_bytes, gpu::BufferKind::kStorage));
+      relaid.push_back(id);
+      planned.push_back(&c.make);
+    }
+    for (const PlannedDispatch& d : plan.dispatches) planned.push_back(&d);
     std::vector<gpu::Dispatch> dispatches;
-    for (const PlannedDispatch& d : plan.dispatches) {
+    for (const PlannedDispatch* const each : planned) {
+      const PlannedDispatch& d = *each;
       std::vector<gpu::BindingKind> kinds = {gpu::BindingKind::kUniform};
       PTERYX_ASSIGN(const gpu::BufferId params,
                     buffer(std::max<uint64_t>(d.params.size(), 16), gpu::BufferKind::kUniform));
@@ -240,6 +263,7 @@ struct Runner {
                                   : gpu::BindingKind::kStorageRead);
         gpu::BufferId bound = scalars;
         if (b.kind == PlannedBinding::Kind::kScratch) bound = scratch[b.scratch];
+        if (b.kind == PlannedBinding::Kind::kConstant) bound = relaid[b.constant];
         if (b.kind == PlannedBinding::Kind::kValue) bound = values[graph::index(b.value)];
         bindings.push_back({bound, 0, 0});
       }
@@ -320,6 +344,10 @@ Tolerance tolerance(DType t) {
 
 Case& Case::in(TestTensor t) {
   args_.emplace_back(std::move(t));
+  return *this;
+}
+Case& Case::constant(TestTensor t) {
+  args_.emplace_back(Constant{std::move(t)});
   return *this;
 }
 Case& Case::none() {

@@ -36,6 +36,7 @@ class Case {
  public:
   explicit Case(std::string op) : op_(std::move(op)) {}
   Case& in(TestTensor t);
+  Case& constant(TestTensor t);  // of the file, rather than computed
   Case& none();
   Case& number(double v);
   Case& integer(int64_t v);
@@ -58,6 +59,9 @@ class Case {
  private:
   friend struct Runner;
   struct None {};
+  struct Constant {
+    TestTensor tensor;
+  };
   struct LiveInt {
     int64_t value = 0;
   };
@@ -66,7 +70,7 @@ class Case {
   };
   using Value = std::variant<None, TestTensor, double, int64_t, bool, std::string,
                              std::vector<int64_t>, std::vector<double>, std::vector<TestTensor>,
-                             std::vector<std::optional<TestTensor>>, LiveInt, LiveInts>;
+                             std::vector<std::optional<TestTensor>>, LiveInt, LiveInts, Constant>;
   std::string op_;
   std::vector<Value> args_;
   std::vector<TestTensor> outs_;
