@@ -31,10 +31,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       var parts: array<acc, rows>;
       for (var m = 0u; m < rows; m++) { parts[m] = acc(0.0); }
       for (var j = 0u; j < unit / 4u; j++) {
-        let q0 = quad(w0, j);
-        let q1 = quad(w1, j);
-        let q2 = quad(w2, j);
-        let q3 = quad(w3, j);
+        let q0 = quad(w0, j, n, k);
+        let q1 = quad(w1, j, n1, k);
+        let q2 = quad(w2, j, n2, k);
+        let q3 = quad(w3, j, n3, k);
         for (var m = 0u; m < rows; m++) {
           let v = x4(m, k + j * 4u);
           let shift = code_offset * dot(v, vec4<f32>(1.0));

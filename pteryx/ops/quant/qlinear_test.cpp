@@ -81,7 +81,7 @@ void check_grouped(const Grouped& g) {
       x, w, [&](int64_t n, int64_t k) { return scales.data[at(k / g.group * row + n)]; },
       [&](int64_t n) { return g.bias ? bias.data[at(n)] : 0.0; }, g.type);
   Case c("et_vk.linear_q4gsw.default");
-  c.in(x).in(w.nibbles(pad(g.k, 8) / 2, true)).in(scales).integer(g.group);
+  c.in(x).constant(w.nibbles(pad(g.k, 8) / 2, true)).in(scales).integer(g.group);
   g.bias ? c.in(bias) : c.none();
   expect_op(c.out(g.type, want.dims), {want}, within(g.type));
 }
@@ -126,7 +126,7 @@ TEST(QLinear, ChannelsOfFourBitCodes) {
         x, w, [&](int64_t n, int64_t) { return scales.data[at(n)]; }, no_bias, DType::kF32);
     expect_op(Case("et_vk.linear_qcs4w.default")
                   .in(x)
-                  .in(w.nibbles((s.k + 1) / 2, false))
+                  .constant(w.nibbles((s.k + 1) / 2, false))
                   .in(scales)
                   .out(DType::kF32, want.dims),
               {want}, within(DType::kF32));
@@ -151,7 +151,7 @@ TEST(QLinear, ChannelsOfBytes) {
         reference(x, w, [&](int64_t n, int64_t) { return scales.data[at(n)]; }, no_bias, s.type);
     expect_op(Case("aten._weight_int8pack_mm.default")
                   .in(x)
-                  .in(w.bytes())
+                  .constant(w.bytes())
                   .in(scales)
                   .out(s.type, want.dims),
               {want}, within(s.type));
@@ -182,7 +182,7 @@ TEST(QLinear, CodesTimesCodes) {
         centred, w, [&](int64_t n, int64_t) { return 0.02 * scales.data[at(n)]; },
         [&](int64_t n) { return s.bias ? bias.data[at(n)] : 0.0; }, DType::kF32);
     Case c("et_vk.linear_q8ta_q8csw.default");
-    c.in(x).number(0.02).integer(s.zero).in(w.bytes()).in(sums).in(scales);
+    c.in(x).number(0.02).integer(s.zero).constant(w.bytes()).in(sums).in(scales);
     s.bias ? c.in(bias) : c.none();
     expect_op(c.out(DType::kF32, want.dims), {want}, {1e-4, 1e-5});
   }
@@ -225,7 +225,7 @@ TEST(QLinear, RowsRoundedToCodes) {
     c.in(x)
         .in(row_scale)
         .in(row_zero)
-        .in(w.nibbles(pad(s.k, 8) / 2, true))
+        .constant(w.nibbles(pad(s.k, 8) / 2, true))
         .in(sums)
         .in(scales)
         .integer(s.group);

@@ -1,0 +1,63 @@
+// What the routes of quantised linear layers share: weights in whole vectors, the texts that read
+// operands and write results, params.
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pteryx/ops/quant/qlinear.h"
+#include "pteryx/ops/shaders/qlinear_naive.h"
+
+namespace pteryx::ops::qlinear {
+
+using Params = shaders::QlinearNaiveParams;  // all routes include one
+Params make_params(const QLinear& d);
+
+// ---------------------------------------------------------------- weights
+
+// Codes in a vec4<u32>: what the fast routes fetch at once.
+int64_t unit(const QLinear& d);
+// Every unit has one scale.
+bool one_scale(const QLinear& d);
+// Whether rows are whole vectors with the even code in the low nibble, or can be laid out so.
+bool has_vectors(const Node& n, const QLinear& d);
+// Lays the weight out so, where it is not.
+Status use_vectors(const Node& n, Plan& p, QLinear& d);
+Bind bind_vectors(const QLinear& d);
+
+// fn scale
+std::string scale_text(const QLinear& d);
+// fn code: a single one, from weights bound for reading by element.
+std::string code_text(const QLinear& d);
+// unit, code_offset, fetch, quad, unit_scale of common/qlinear.wgsl.
+std::string fetch_text(const QLinear& d);
+
+// ---------------------------------------------------------------- x and y
+
+Bind bind_x(const QLinear& d);
+// fn x4 of common/qlinear.wgsl.
+std::string x4_text(const QLinear& d);
+// fn finish: factor and bias.
+std::string finish_text(const QLinear& d);
+// fn put2 of common/qlinear.wgsl; `finished` applies finish.
+std::string put_text(Access access, DType y, bool finished);
+
+// The description with x as the product reads it: codes are rounded to first where it has a scale
+// for each row.
+Result<QLinear> prepare(const Node& n, Plan& p);
+
+// The bindings and texts of a fast route; `text` is its own.
+struct Pieces {
+  std::vector<Bind> bind;
+  std::string prelude;
+};
+Pieces pieces(const QLinear& d, std::string_view text, bool finished);
+
+// Adds up the parts of a product whose k was cut.
+Status plan_merge(const Node& n, Plan& p, const QLinear& d, const Tensor& parts, int64_t splits);
+
+inline int64_t up(int64_t n, int64_t step) { return (n + step - 1) / step; }
+
+}  // namespace pteryx::ops::qlinear
