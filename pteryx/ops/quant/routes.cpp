@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "pteryx/ops/fold.h"
+#include "pteryx/ops/quant/dot4.h"
 #include "pteryx/ops/quant/texts.h"
 #include "pteryx/ops/shaders/qlinear_gemv.h"
 #include "pteryx/ops/shaders/qlinear_naive.h"
@@ -130,6 +131,7 @@ bool suits_large(const Node& n, const gpu::Caps& /*caps*/) {
 bool never(const Node& /*n*/, const gpu::Caps& /*caps*/) { return false; }
 
 constexpr Route kRoutes[] = {
+    {"gemv_dot4", fits_dot4, plan_dot4},
     {"gemv_subgroup", fits_gemv_subgroup, plan_gemv<FoldRoute::kSubgroup>},
     {"gemv", fits_gemv, plan_gemv<FoldRoute::kTree>},
     {"tiled_large", fits_tiled<8>, plan_tiled<8>, suits_large},

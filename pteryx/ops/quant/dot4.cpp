@@ -1,0 +1,128 @@
+// The route of integer dot products: how many invocations share out k, how many columns they make,
+// how many bytes x is rounded to.
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/ops/quant/dot4.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "pteryx/ops/quant/texts.h"
+#include "pteryx/ops/shaders/qlinear_dot4.h"
+#include "pteryx/ops/shaders/x_codes.h"
+#include "pteryx/ops/shaders/x_rounded.h"
+
+namespace pteryx::ops::qlinear {
+namespace {
+
+constexpr int64_t kMaxRows = 8;
+// Invocations that a large GPU holds at once.
+constexpr int64_t kWave = 131072;
+
+struct Shape {
+  uint32_t rows = 1;
+  uint32_t planes = 2;
+  uint32_t columns = 8;
+  uint32_t deep = 64;
+  uint32_t sets = 4;
+  uint32_t block = 32;
+
+  uint64_t workgroup_bytes(int64_t unit_codes) const {
+    const uint64_t x = uint64_t{rows} * deep * 4 * (planes * static_cast<uint64_t>(unit_codes) / 4);
+    const uint64_t scales = uint64_t{rows} * deep * 4 * (1 + planes);
+    return x + scales + uint64_t{sets} * (deep / block) * rows * columns * 4;
+  }
+};
+
+// x given as codes, or rounded to codes with a scale for each row: two bytes hold any code less its
+// zero point.
+bool coded(const QLinear& d) { return d.row_scale.has_value() || !is_float(d.x.dtype); }
+
+// A zero point that a file may give beside the type of the codes must leave them in two bytes.
+bool codes_fit(const QLinear& d) {
+  if (d.row_zero && d.row_zero->dtype != DType::kI8) return false;
+  return std::floor(d.x_zero) == d.x_zero && std::fabs(d.x_zero) <= 255;
+}
+
+// Two bytes round like f16 (3e-5 of the largest of 32), three like f32.
+uint32_t planes_of(const QLinear& d, Precision precision) {
+  return coded(d) || precision == Precision::kF16 ? 2 : 3;
+}
+
+Shape shape_of(const QLinear& d, uint32_t planes, const gpu::Caps& caps) {
+  Shape s{.rows = std::max(u32(d.m), 1U), .planes = planes};
+  const uint32_t lanes = std::bit_floor(std::min(caps.subgroup_min, 32U));
+  const uint32_t units = u32(up(d.k, unit(d)));
+  s.deep = std::clamp(std::bit_ceil(units), lanes, std::min(caps.max_invocations, 256U));
+  // More columns each reuse x more often; fewer leave more invocations to hide latency with.
+  const bool many = d.n / 8 * s.deep >= kWave / 8 && s.rows < 4;
+  s.columns = std::min(many ? 8U : 4U, lanes);
+  if (d.n / s.columns * s.deep >= kWave) s.deep = std::clamp(64U, lanes, s.deep);
+  s.sets = 1;
+  while (s.deep > lanes && s.workgroup_bytes(unit(d)) > caps.max_workgroup_bytes) s.deep /= 2;
+  s.block = std::min(lanes, s.deep);
+  // x is rounded once per workgroup; but one wave of workgroups should hold all columns.
+  const int64_t total = up(d.n, s.columns) * s.deep;
+  const uint32_t wanted =
+      std::min(total <= kWave && total > kWave / 2 ? 512U : 256U, caps.max_invocations);
+  while (s.deep * s.sets * 2 <= wanted && s.sets * s.columns < d.n) {
+    s.sets *= 2;
+    if (s.workgroup_bytes(unit(d)) <= caps.max_workgroup_bytes) continue;
+    s.sets /= 2;
+    break;
+  }
+  return s;
+}
+
+std::string codes_text(const QLinear& d) {
+  if (!d.row_scale) {
+    return "fn codes4(m: u32, k: u32) -> vec4<f32> { return x4(m, k); }\n"
+           "fn x_scale_of(m: u32) -> f32 { return 1.0; }\n";
+  }
+  return "fn codes4(m: u32, k: u32) -> vec4<f32> {\n"
+         "  let zero = f32(load_row_zero(m));\n"
+         "  return clamp(round(x4(m, k) * (1.0 / load_row_scale(m))) + zero, vec4<f32>(-128.0), "
+         "vec4<f32>(127.0)) - zero;\n}\n"
+         "fn x_scale_of(m: u32) -> f32 { return load_row_scale(m); }\n";
+}
+
+}  // namespace
+
+bool fits_dot4(const Node& n, const gpu::Caps& caps) {
+  const auto d = describe_qlinear(n);
+  if (!d.ok() || d->m > kMaxRows || !has_vectors(n, *d) || !one_scale(*d) || !codes_fit(*d))
+    return false;
+  if (!caps.dot4 || !caps.subgroups || caps.subgroup_min < 4 || caps.max_invocations < 256)
+    return false;
+  // With three planes it fits with fewer.
+  return shape_of(*d, 3, caps).workgroup_bytes(unit(*d)) <= caps.max_workgroup_bytes;
+}
+
+Status plan_dot4(const Node& n, Plan& p) {
+  PTERYX_ASSIGN(QLinear d, describe_qlinear(n));
+  if (d.m == 0) return {};
+  PTERYX_TRY(use_vectors(n, p, d));
+  const Shape s = shape_of(d, planes_of(d, p.context().precision), p.caps());
+  const bool nibbles = d.codes != Codes::kBytes;
+  const std::string text = fmt::format(
+      "const rows: u32 = {}u;\nconst planes: u32 = {}u;\nconst columns: u32 = {}u;\n"
+      "const deep: u32 = {}u;\nconst sets: u32 = {}u;\nconst block: u32 = {}u;\n"
+      "const nibbles: bool = {};\nconst zero_code: i32 = {};\n{}{}",
+      s.rows, s.planes, s.columns, s.deep, s.sets, s.block, nibbles, nibbles ? 8 : 0,
+      coded(d) ? codes_text(d) : "", coded(d) ? shaders::x_codes.code : shaders::x_rounded.code);
+  Pieces parts = pieces(d, text, true);
+  if (d.row_scale) {
+    parts.bind.insert(parts.bind.end() - 1,
+                      {{"row_scale", *d.row_scale}, {"row_zero", *d.row_zero}});
+  }
+  const auto params = make_params(d);
+  return p.dispatch(n, {.shader = &shaders::qlinear_dot4,
+                        .variant = nibbles ? "4-bit" : "8-bit",
+                        .prelude = parts.prelude,
+                        .bind = std::move(parts.bind),
+                        .params = bytes_of(params),
+                        .grid = per_group(up(d.n, s.columns * s.sets), p.caps()),
+                        .subgroups = true});
+}
+
+}  // namespace pteryx::ops::qlinear
