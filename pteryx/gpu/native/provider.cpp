@@ -203,7 +203,12 @@ std::string Provider::directives(const ShaderDesc& desc) const {
   if (kind_ == ProviderKind::kDawn) {  // wgpu-native has subgroups without being told, and rejects
                                        // the directive
     if (desc.uses_subgroups) s += "enable subgroups; ";
-    if (desc.uses_subgroup_matrix) s += "enable chromium_experimental_subgroup_matrix; ";
+    // That neighbours share a subgroup is not to be seen in the text, so offsets that hang on the
+    // invocation would be refused.
+    if (desc.uses_subgroup_matrix) {
+      s += "enable chromium_experimental_subgroup_matrix; "
+           "diagnostic(off, chromium.subgroup_matrix_uniformity); ";
+    }
   }
   return s;
 }

@@ -103,6 +103,26 @@ TEST(MatMul, BatchesAsInAttention) {
   }
 }
 
+// Operands that are rounded to f16 on their way into subgroup matrices.
+TEST(MatMul, Matrices) {
+  const auto check = [](DType t, const Size& s, bool along_k) {
+    const TestTensor a = random(t, {s.batches, s.m, s.k}, 8, -1, 1);
+    const Dims bd = along_k ? Dims{s.n, s.k} : Dims{s.batches, s.k, s.n};
+    const TestTensor b = random(t, bd, 9, -1, 1);
+    const Dims yd{s.batches, s.m, s.n};
+    Case c(along_k ? "aten.linear.default" : "aten.bmm.default");
+    c.in(a).in(b);
+    if (along_k) c.none();
+    const double rounding = 3e-4 * std::sqrt(static_cast<double>(s.k)) + 1e-3;
+    expect_matrices(c.out(t, yd), {reference(a, b, s, along_k, yd)}, {rounding, 1e-2});
+  };
+  check(DType::kF32, {1, 20, 33, 70}, true);
+  check(DType::kF16, {1, 17, 40, 128}, true);
+  check(DType::kF32, {1, 17, 40, 33}, false);
+  check(DType::kF16, {3, 70, 72, 64}, false);
+  check(DType::kF32, {1, 20, 40, 2048}, true);
+}
+
 TEST(MatMul, Halves) {
   check_linear(DType::kF16, {70}, 68, 40, true);
   check_linear(DType::kF16, {8}, 33, 202, true);

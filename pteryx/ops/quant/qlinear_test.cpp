@@ -67,6 +67,7 @@ struct Grouped {
   int64_t k, n, group;
   bool bias = false;
   DType type = DType::kF32;
+  bool matrices = false;
 };
 
 void check_grouped(const Grouped& g) {
@@ -84,6 +85,7 @@ void check_grouped(const Grouped& g) {
   c.in(x).constant(w.nibbles(pad(g.k, 8) / 2, true)).in(scales).integer(g.group);
   g.bias ? c.in(bias) : c.none();
   expect_op(c.out(g.type, want.dims), {want}, within(g.type));
+  if (g.matrices) expect_matrices(c, {want}, within(DType::kF16));
 }
 
 // Sizes are chosen for the texts they lead to: 16, 4 or 1 bytes of weights at a time, fours of x or
@@ -99,9 +101,63 @@ TEST(QLinear, GroupsOfFourBitCodes) {
 }
 
 TEST(QLinear, ManyRows) {
-  check_grouped({{70}, 96, 136, 32});
-  check_grouped({{33}, 72, 34, 8, true});
-  check_grouped({{20}, 2048, 12, 64, true});
+  check_grouped({{70}, 96, 136, 32, false, DType::kF32, true});
+  check_grouped({{33}, 72, 34, 8, true, DType::kF32, true});
+  check_grouped({{20}, 2048, 12, 64, true, DType::kF32, true});
+  check_grouped({{9}, 40, 33, 4, true, DType::kF16, true});
+}
+
+// Every size of a tile, a unit and a group left over somewhere.
+TEST(QLinear, Tails) {
+  check_grouped({{1}, 4, 1, 4});
+  check_grouped({{2}, 12, 5, 4});
+  check_grouped({{3}, 40, 33, 8});
+  check_grouped({{4}, 100, 130, 100});
+  check_grouped({{5}, 288, 33, 32});
+  check_grouped({{6}, 2048, 5, 64});
+  check_grouped({{7}, 288, 130, 288});
+  check_grouped({{8}, 40, 1, 40});
+  check_grouped({{9}, 100, 33, 4, true, DType::kF32, true});
+  check_grouped({{17}, 288, 130, 32, true, DType::kF32, true});
+  check_grouped({{130}, 12, 5, 12, false, DType::kF32, true});
+}
+
+// One activation in 32 is twenty times as large as the rest.
+TEST(QLinear, Outliers) {
+  const int64_t k = 2048;
+  const int64_t n = 64;
+  const int64_t group = 64;
+  TestTensor x = random(DType::kF32, {2, k}, 31, -1, 1);
+  for (size_t i = 5; i < x.data.size(); i += 32) x.data[i] *= 20;
+  x = round_to(x, DType::kF32);
+  const Weight w(n, k, -8, 7);
+  const TestTensor scales = random(DType::kF32, {k / group, n}, 32, 0.01, 0.05);
+  const TestTensor want = reference(
+      x, w, [&](int64_t row, int64_t i) { return scales.data[at(i / group * n + row)]; }, no_bias,
+      DType::kF32);
+  Case c("et_vk.linear_q4gsw.default");
+  c.in(x).constant(w.nibbles(k / 2, true)).in(scales).integer(group).none();
+  expect_op(c.out(DType::kF32, want.dims), {want}, within(DType::kF32));
+  expect_op(c.precision(Precision::kF16), {want}, {6e-3, 1e-3});
+}
+
+// Rows of bytes that are no whole vectors can be laid out anew only if they are constant.
+TEST(QLinear, WeightsThatTheGraphComputes) {
+  for (const int64_t k : {32, 24}) {
+    const TestTensor x = random(DType::kF32, {2, k}, 33, -1, 1);
+    const Weight w(5, k, -8, 7);
+    const TestTensor scales = random(DType::kF32, {1, 8}, 34, 0.01, 0.05);
+    const TestTensor want = reference(
+        x, w, [&](int64_t row, int64_t) { return scales.data[at(row)]; }, no_bias, DType::kF32);
+    expect_op(Case("et_vk.linear_q4gsw.default")
+                  .in(x)
+                  .in(w.nibbles(k / 2, true))
+                  .in(scales)
+                  .integer(k)
+                  .none()
+                  .out(DType::kF32, want.dims),
+              {want}, within(DType::kF32));
+  }
 }
 
 TEST(QLinear, ManyColumns) { check_grouped({{1}, 8, 70000, 8}); }

@@ -5,6 +5,7 @@
 
 #include "pteryx/ops/fold.h"
 #include "pteryx/ops/quant/dot4.h"
+#include "pteryx/ops/quant/matrix.h"
 #include "pteryx/ops/quant/texts.h"
 #include "pteryx/ops/shaders/qlinear_gemv.h"
 #include "pteryx/ops/shaders/qlinear_naive.h"
@@ -134,6 +135,8 @@ constexpr Route kRoutes[] = {
     {"gemv_dot4", fits_dot4, plan_dot4},
     {"gemv_subgroup", fits_gemv_subgroup, plan_gemv<FoldRoute::kSubgroup>},
     {"gemv", fits_gemv, plan_gemv<FoldRoute::kTree>},
+    {"matrix", fits_matrix<128>, plan_matrix<128>, suits_matrix<128>, Precision::kF16},
+    {"matrix_small", fits_matrix<64>, plan_matrix<64>, suits_matrix<64>, Precision::kF16},
     {"tiled_large", fits_tiled<8>, plan_tiled<8>, suits_large},
     {"tiled", fits_tiled<4>, plan_tiled<4>},
     {"naive", nullptr, plan_naive, never},

@@ -10,7 +10,9 @@
 #include <gtest/gtest.h>
 
 #include "pteryx/ops/schema.h"
+#include "pteryx/ops/shaders/matrix_ops.h"
 #include "pteryx/ops/table.h"
+#include "pteryx/ops/testing/matrix_emulation.h"
 
 namespace pteryx::ops::testing {
 namespace {
@@ -52,6 +54,26 @@ DType gpu_type(DType t) { return t == DType::kI64 ? DType::kI32 : t; }
 
 }  // namespace
 
+gpu::Caps emulated_caps() {
+  gpu::Caps caps = device().caps();
+  if (caps.subgroup_matrix) return caps;
+  caps.subgroup_matrix = true;
+  caps.subgroup_min = caps.subgroup_max = 32;
+  return caps;
+}
+
+void emulate_matrices(PlannedDispatch& d) {
+  if (!d.subgroup_matrix) return;
+  const auto replace = [&](std::string_view text, std::string_view with) {
+    const size_t at = d.code.find(text);
+    ASSERT_NE(at, std::string::npos) << d.label << " has no " << text;
+    d.code.replace(at, text.size(), with);
+  };
+  replace(shaders::matrix_ops.code, kMatrixEmulation);
+  replace("let lane = local % 32u;", "let lane = local % 32u;\n  lane_of_matrix = lane;");
+  d.subgroups = d.subgroup_matrix = false;
+}
+
 // Builds the one-node graph of a case and runs it.
 struct Runner {
   graph::Graph g;
@@ -61,6 +83,7 @@ struct Runner {
   const OpDef* def = nullptr;
   Precision precision = Precision::kF32;
   std::vector<std::unique_ptr<std::vector<std::byte>>> constants;
+  bool emulate = false;  // subgroup matrices
 
   ValueId add(graph::Value v, const Dims& dims = {}) {
     g.values.push_back(std::move(v));
@@ -203,7 +226,7 @@ struct Runner {
 
   Result<std::vector<TestTensor>> run_gpu(const std::string& route) {
     gpu::Device& dev = device();
-    PlanContext context{.caps = dev.caps(), .precision = precision};
+    PlanContext context{.caps = emulate ? emulated_caps() : dev.caps(), .precision = precision};
     if (!route.empty()) context.forced_routes.emplace_back(def->family, route);
     Plan plan(context);
     PTERYX_TRY(def->plan(Node(g, g.nodes[0], *def, live), plan));
@@ -249,7 +272,10 @@ struct Runner {
       relaid.push_back(id);
       planned.push_back(&c.make);
     }
-    for (const PlannedDispatch& d : plan.dispatches) planned.push_back(&d);
+    for (PlannedDispatch& d : plan.dispatches) {
+      if (emulate) emulate_matrices(d);
+      planned.push_back(&d);
+    }
     std::vector<gpu::Dispatch> dispatches;
     for (const PlannedDispatch* const each : planned) {
       const PlannedDispatch& d = *each;
@@ -420,6 +446,59 @@ Result<std::vector<TestTensor>> run(const Case& c, Where where, const std::strin
   Runner r;
   PTERYX_TRY(r.build(c));
   return where == Where::kCpu ? r.run_cpu() : r.run_gpu(route);
+}
+
+void expect_matrices(const Case& c, const std::vector<TestTensor>& want, Tolerance tol) {
+  if (!device().caps().f16 || device().caps().provider != "dawn") return;  // no such matrices
+  for (const char* const route : {"matrix", "matrix_small"}) {
+    Runner r;
+    const Status s = r.build(c);
+    ASSERT_TRUE(s.ok()) << s.message();
+    r.emulate = !device().caps().subgroup_matrix;
+    r.precision = Precision::kF16;
+    const PlanContext context{.caps = emulated_caps(), .precision = Precision::kF16};
+    const Node n(r.g, r.g.nodes[0], *r.def, r.live);
+    bool fits = false;
+    for (const Route& each : r.def->routes)
+      fits = fits || (each.name == route && route_fits(each, n, context));
+    if (!fits && std::string_view(route) == "matrix") continue;  // too little workgroup memory
+    ASSERT_TRUE(fits) << c.op() << ", route " << route;
+    const auto got = r.run_gpu(route);
+    ASSERT_TRUE(got.ok()) << c.op() << ", route " << route << ": " << got.status().message();
+    EXPECT_EQ(compare(*got, want, tol), "") << c.op() << ", route " << route;
+  }
+}
+
+Status compile(const Case& c, gpu::Device& device, const gpu::Caps& caps,
+               const std::string& route) {
+  Runner r;
+  PTERYX_TRY(r.build(c));
+  const PlanContext context{.caps = caps,
+                            .forced_routes = {{std::string(r.def->family), route}},
+                            .precision = Precision::kF16};
+  const Node n(r.g, r.g.nodes[0], *r.def, r.live);
+  bool fits = false;
+  for (const Route& each : r.def->routes)
+    fits = fits || (each.name == route && route_fits(each, n, context));
+  if (!fits) return unsupported("the route does not fit");
+  Plan plan(context);
+  PTERYX_TRY(r.def->plan(n, plan));
+  for (const PlannedDispatch& d : plan.dispatches) {
+    std::vector<gpu::BindingKind> kinds = {gpu::BindingKind::kUniform};
+    for (const PlannedBinding& b : d.bindings) {
+      kinds.push_back(b.written ? gpu::BindingKind::kStorageReadWrite
+                                : gpu::BindingKind::kStorageRead);
+    }
+    auto pipeline = device.create_pipeline({.label = d.label,
+                                            .code = d.code,
+                                            .constants = d.constants,
+                                            .bindings = kinds,
+                                            .uses_f16 = d.f16,
+                                            .uses_subgroups = d.subgroups,
+                                            .uses_subgroup_matrix = d.subgroup_matrix});
+    if (!pipeline.ok()) return std::move(pipeline).status();
+  }
+  return device.finish_pipelines();
 }
 
 Result<Scalar> run_scalar(const Case& c) {

@@ -11,6 +11,10 @@
 
 #include "pteryx/ops/op.h"
 
+namespace pteryx::gpu {
+class Device;
+}
+
 namespace pteryx::ops::testing {
 
 // Elements as doubles, rounded to the type when they enter the graph.
@@ -85,6 +89,9 @@ enum class Where : uint8_t { kGpu, kCpu };
 // come after results.
 Result<std::vector<TestTensor>> run(const Case& c, Where where = Where::kGpu,
                                     const std::string& route = "");
+// Plans the case for `caps` with a route that must fit, at f16 precision, and compiles what it
+// needs on `device`.
+Status compile(const Case& c, gpu::Device& device, const gpu::Caps& caps, const std::string& route);
 // The scalar that shape() computes, for a case with scalar_out().
 Result<Scalar> run_scalar(const Case& c);
 
@@ -95,6 +102,9 @@ std::string compare(const std::vector<TestTensor>& got, const std::vector<TestTe
 // the op has no CPU kernel, or no GPU plan for these types, only the other is run; having neither
 // fails.
 void expect_op(const Case& c, const std::vector<TestTensor>& want, Tolerance tol);
+// Runs the routes that use subgroup matrices at f16 precision. Where the GPU has no such matrices,
+// plain WGSL stands in for them; nothing is run on libraries that have none.
+void expect_matrices(const Case& c, const std::vector<TestTensor>& want, Tolerance tol);
 // Expects an error whose message contains `text`.
 void expect_error(const Case& c, std::string_view text);
 

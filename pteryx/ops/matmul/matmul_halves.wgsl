@@ -1,0 +1,2 @@
+#include "matmul/common/matmul.wgsl"
+#include "common/halves.wgsl"

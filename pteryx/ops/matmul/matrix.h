@@ -1,0 +1,16 @@
+// Matrix products with subgroup matrices, in tiles of 128 or 64.
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "pteryx/ops/op.h"
+
+namespace pteryx::ops::matmul {
+
+template <int64_t Tile>
+bool fits_matrix(const Node& n, const gpu::Caps& caps);
+template <int64_t Tile>
+bool suits_matrix(const Node& n, const gpu::Caps& caps);
+template <int64_t Tile>
+Status plan_matrix(const Node& n, Plan& p);
+
+}  // namespace pteryx::ops::matmul

@@ -1,0 +1,2 @@
+#include "quant/common/qlinear.wgsl"
+#include "common/halves.wgsl"

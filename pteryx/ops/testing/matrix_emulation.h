@@ -1,0 +1,46 @@
+// Subgroup matrices in plain WGSL, so that software GPUs run the kernels that use them: the text
+// that stands in for matrix_ops.wgsl.
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <string_view>
+
+namespace pteryx::ops::testing {
+
+// Each of 32 invocations has eight elements of a sum; operands stay in the tiles until they are
+// multiplied.
+inline constexpr std::string_view kMatrixEmulation = R"(
+alias left_matrix = u32;
+alias right_matrix = u32;
+alias sum_matrix = array<f32, 8>;
+var<private> lane_of_matrix: u32;
+
+fn load_left(offset: u32) -> left_matrix { return offset; }
+fn load_right(offset: u32) -> right_matrix { return offset; }
+fn half_of(v: vec4<u32>, i: u32) -> f32 {
+  let pair = unpack2x16float(v[i / 2u]);
+  return select(pair.x, pair.y, i % 2u == 1u);
+}
+fn multiply_add(left: left_matrix, right: right_matrix, sum: sum_matrix) -> sum_matrix {
+  var total = sum;
+  for (var i = 0u; i < 8u; i++) {
+    let e = lane_of_matrix + i * 32u;
+    let m = e / 16u;
+    let n = e % 16u;
+    for (var k = 0u; k < min(16u, params.k + 16u); k++) {  // not unrolled: quicker to compile
+      let a = half_of(tile_a[left + m * wide_a + k / 8u], k % 8u);
+      var b = 0.0;
+      if (along_k) { b = half_of(tile_b[right + n * wide_b + k / 8u], k % 8u); }
+      else { b = half_of(tile_b[right + k * wide_b + n / 8u], n % 8u); }
+      total[i] += a * b;
+    }
+  }
+  return total;
+}
+fn store_sum(offset: u32, sum: sum_matrix) {
+  var total = sum;
+  for (var i = 0u; i < 8u; i++) { tile_y[offset + lane_of_matrix + i * 32u] = total[i]; }
+}
+)";
+
+}  // namespace pteryx::ops::testing
