@@ -171,6 +171,11 @@ graph::ValueId GraphMaker::constant(DType dtype, const Dims& dims) {
   return value(graph::Tensor{.dtype = dtype, .max = dims, .data = data, .dim_order = {}});
 }
 
+graph::ValueId GraphMaker::state(DType dtype, const Dims& dims) {
+  return value(
+      graph::Tensor{.dtype = dtype, .max = dims, .data = {}, .dim_order = {}, .state = true});
+}
+
 void GraphMaker::node(std::string_view op, std::vector<graph::ValueId> args) {
   graph::Node n;
   n.op = ops::lookup().find(op);
@@ -198,8 +203,9 @@ void GraphMaker::output(graph::ValueId from) {
   g_.outputs = {at};
 }
 
-Runner::Runner(graph::Graph g, const std::string& routes) : constants_(device()) {
-  const ops::PlanContext context = must(make_context(device()->caps(), routes));
+Runner::Runner(graph::Graph g, const RunOptions& options) : constants_(device()) {
+  const ops::PlanContext context =
+      must(make_context(device()->caps(), options.routes, options.precision));
   Layout layout = must(make_layout(g, context, {}));
   method_ =
       must(Method::create(std::move(g), std::move(layout), device(), context, constants_, {}));

@@ -29,6 +29,7 @@ class GraphMaker {
  public:
   graph::ValueId tensor(DType dtype, const Dims& dims);
   graph::ValueId constant(DType dtype, const Dims& dims);  // random, small values
+  graph::ValueId state(DType dtype, const Dims& dims);     // zero at first
   graph::ValueId value(graph::Value v);
   void node(std::string_view op, std::vector<graph::ValueId> args);
   // The only output: the first element of `from`, so that nothing large is read back.
@@ -39,10 +40,15 @@ class GraphMaker {
   graph::Graph g_;
 };
 
+struct RunOptions {
+  std::string routes = {};
+  Precision precision = Precision::kF32;
+};
+
 // A loaded graph without inputs.
 class Runner {
  public:
-  explicit Runner(graph::Graph g, const std::string& routes = "");
+  explicit Runner(graph::Graph g, const RunOptions& options = {});
   void run();  // and wait
   uint64_t dispatches() const { return dispatches_; }
 

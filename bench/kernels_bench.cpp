@@ -1,43 +1,17 @@
 // Matrix products, convolution and softmax as fractions of what the same adapter reaches by itself.
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
-#include <chrono>
 
-#include <benchmark/benchmark.h>
-
-#include "bench_graph.h"
+#include "measure.h"
 
 namespace pteryx::bench {
 namespace {
 
 using graph::ValueId;
 
-// Times `nodes` equal nodes in one submit; `bytes` and `flops` are those of one node.
-void measure(benchmark::State& state, graph::Graph g, int nodes, double bytes, double flops,
-             const std::string& routes) {
-  const Ceilings& top = ceilings();
-  Runner runner(std::move(g), routes);
-  double best = 1e9;
-  for (auto _ : state) {
-    const auto start = std::chrono::steady_clock::now();
-    runner.run();
-    const double s =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    state.SetIterationTime(s);
-    best = std::min(best, s / nodes);
-  }
-  state.counters["us"] = best * 1e6;
-  state.counters["GB/s"] = bytes / best / 1e9;
-  state.counters["of_stream"] = bytes / best / top.stream_bytes;
-  state.counters["TFLOP/s"] = flops / best / 1e12;
-  state.counters["of_f32_peak"] = flops / best / top.f32_flops;
-}
-
-int scaled(int n) { return device()->caps().software ? std::max(n / 16, 1) : n; }
-
 // x [m, k] times `nodes` different weights [n, k]; weights are read cold when they exceed the cache
 // together.
-void linear(benchmark::State& state, DType dtype, const std::string& routes) {
+void linear(benchmark::State& state, DType dtype, const RunOptions& options) {
   const int64_t m = state.range(0);
   const int64_t k = state.range(1);
   const int64_t n = state.range(2);
@@ -55,7 +29,7 @@ void linear(benchmark::State& state, DType dtype, const std::string& routes) {
   }
   g.output(y);
   const double bytes = weight + static_cast<double>(m * (n + k)) * element;
-  measure(state, g.finish(), nodes, bytes, 2.0 * static_cast<double>(m * n * k), routes);
+  measure(state, g.finish(), nodes, bytes, 2.0 * static_cast<double>(m * n * k), options);
 }
 
 void softmax(benchmark::State& state) {
@@ -72,7 +46,7 @@ void softmax(benchmark::State& state) {
   }
   g.output(x);
   measure(state, g.finish(), nodes, 8.0 * static_cast<double>(numel(dims)),
-          5.0 * static_cast<double>(numel(dims)), "");
+          5.0 * static_cast<double>(numel(dims)));
 }
 
 void relu(benchmark::State& state) {
@@ -87,7 +61,7 @@ void relu(benchmark::State& state) {
   }
   g.output(x);
   measure(state, g.finish(), nodes, 8.0 * static_cast<double>(numel(dims)),
-          static_cast<double>(numel(dims)), "");
+          static_cast<double>(numel(dims)));
 }
 
 // Channels c in and out, square image, square kernel, padding that keeps the size.
@@ -113,57 +87,44 @@ void conv(benchmark::State& state) {
   g.output(x);
   const double flops = 2.0 * static_cast<double>(c * c * kernel * kernel * size * size);
   const double bytes = 4.0 * static_cast<double>(2 * c * size * size + c * c * kernel * kernel);
-  measure(state, g.finish(), nodes, bytes, flops, "");
+  measure(state, g.finish(), nodes, bytes, flops);
 }
 
 void add_all() {
   const auto gemv = [](const char* name, DType t) {
-    benchmark::RegisterBenchmark(name, [t](benchmark::State& s) { linear(s, t, ""); })
-        ->Args({1, 2048, 2048})
-        ->Args({1, 2048, 8192})
-        ->Args({1, 8192, 2048})
-        ->Args({1, 4096, 16384})
-        ->Args({4, 2048, 8192})
-        ->UseManualTime()
-        ->MinTime(0.2)
-        ->Unit(benchmark::kMillisecond);
+    timed(benchmark::RegisterBenchmark(name, [t](benchmark::State& s) { linear(s, t, {}); })
+              ->Args({1, 2048, 2048})
+              ->Args({1, 2048, 8192})
+              ->Args({1, 8192, 2048})
+              ->Args({1, 4096, 16384})
+              ->Args({4, 2048, 8192}));
   };
-  const auto gemm = [](const char* name, DType t) {
-    benchmark::RegisterBenchmark(name, [t](benchmark::State& s) { linear(s, t, ""); })
-        ->Args({128, 2048, 2048})
-        ->Args({512, 2048, 2048})
-        ->Args({512, 2048, 8192})
-        ->Args({2048, 2048, 8192})
-        ->UseManualTime()
-        ->MinTime(0.2)
-        ->Unit(benchmark::kMillisecond);
+  const auto gemm = [](const char* name, DType t, Precision p) {
+    timed(benchmark::RegisterBenchmark(
+              name, [t, p](benchmark::State& s) { linear(s, t, {.precision = p}); })
+              ->Args({128, 2048, 2048})
+              ->Args({512, 2048, 2048})
+              ->Args({512, 2048, 8192})
+              ->Args({2048, 2048, 8192}));
   };
   gemv("gemv/f32", DType::kF32);
   gemv("gemv/f16", DType::kF16);
-  gemm("gemm/f32", DType::kF32);
-  gemm("gemm/f16", DType::kF16);
-  benchmark::RegisterBenchmark("conv", conv)
-      ->Args({64, 56, 3})
-      ->Args({128, 28, 3})
-      ->Args({256, 14, 3})
-      ->Args({256, 56, 1})
-      ->Args({512, 28, 1})
-      ->UseManualTime()
-      ->MinTime(0.2)
-      ->Unit(benchmark::kMillisecond);
-  benchmark::RegisterBenchmark("softmax", softmax)
-      ->Args({4096, 1024})
-      ->Args({64, 128256})
-      ->Args({65536, 128})
-      ->Args({1, 128256})
-      ->UseManualTime()
-      ->MinTime(0.2)
-      ->Unit(benchmark::kMillisecond);
-  benchmark::RegisterBenchmark("relu", relu)
-      ->Args({1 << 26})
-      ->UseManualTime()
-      ->MinTime(0.2)
-      ->Unit(benchmark::kMillisecond);
+  gemm("gemm/f32", DType::kF32, Precision::kF32);
+  gemm("gemm/f16", DType::kF16, Precision::kF32);
+  gemm("gemm/f32/rounded", DType::kF32, Precision::kF16);
+  gemm("gemm/f16/rounded", DType::kF16, Precision::kF16);
+  timed(benchmark::RegisterBenchmark("conv", conv)
+            ->Args({64, 56, 3})
+            ->Args({128, 28, 3})
+            ->Args({256, 14, 3})
+            ->Args({256, 56, 1})
+            ->Args({512, 28, 1}));
+  timed(benchmark::RegisterBenchmark("softmax", softmax)
+            ->Args({4096, 1024})
+            ->Args({64, 128256})
+            ->Args({65536, 128})
+            ->Args({1, 128256}));
+  timed(benchmark::RegisterBenchmark("relu", relu)->Args({1 << 26}));
 }
 
 }  // namespace

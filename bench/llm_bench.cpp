@@ -1,0 +1,120 @@
+// What a language model spends its time on: products with 4-bit weights, and attention over a
+// key-value cache.
+// Floors: a product of few rows reads n * k / 2 bytes of weights and n * k / 64 * 4 of scales once,
+// at the speed of the stream; one of many rows makes 2 * m * n * k operations, at the f32 peak or,
+// with subgroup matrices, at several times that. Attention of one row reads the keys and values of
+// its context once; of many rows it makes half of 4 * heads * size * rows^2 operations.
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+
+#include "measure.h"
+
+namespace pteryx::bench {
+namespace {
+
+using graph::ValueId;
+
+constexpr int64_t kGroup = 64;
+
+// x [m, k] times different weights [n, k], together larger than any cache.
+void product(benchmark::State& state, const RunOptions& options) {
+  const int64_t m = state.range(0);
+  const int64_t k = state.range(1);
+  const int64_t n = state.range(2);
+  const double weight = static_cast<double>(n * k) / 2 + static_cast<double>(n * k / kGroup) * 4;
+  const int nodes = scaled(static_cast<int>(std::clamp(4.5e8 / weight, 4.0, m > 8 ? 32.0 : 256.0)));
+  GraphMaker g;
+  const ValueId x = g.constant(DType::kF32, {1, m, k});
+  const ValueId none = g.value(graph::Null{});
+  const ValueId group = g.value(kGroup);
+  ValueId y = x;
+  for (int i = 0; i < nodes; ++i) {
+    const ValueId w = g.constant(DType::kU8, {n, k / 2});
+    const ValueId scales = g.constant(DType::kF32, {k / kGroup, n});
+    y = g.tensor(DType::kF32, {1, m, n});
+    g.node("et_vk.linear_q4gsw.default", {x, w, scales, group, none, y});
+  }
+  g.output(y);
+  const double bytes = weight + static_cast<double>(m * (n + k)) * 4;
+  measure(state, g.finish(), nodes, bytes, 2.0 * static_cast<double>(m * n * k), options);
+}
+
+// `rows` new rows behind `context` - `rows` old ones; 32 heads of 64, 8 of keys and values.
+void attention(benchmark::State& state) {
+  const int64_t rows = state.range(0);
+  const int64_t context = state.range(1);
+  const int64_t heads = 32;
+  const int64_t kv_heads = 8;
+  const int64_t size = 64;
+  const int64_t capacity = 8192;
+  const int nodes = scaled(16);
+  GraphMaker g;
+  const ValueId q = g.constant(DType::kF32, {1, rows, heads, size});
+  const ValueId k = g.constant(DType::kF32, {1, rows, kv_heads, size});
+  const ValueId v = g.constant(DType::kF32, {1, rows, kv_heads, size});
+  const ValueId start = g.value(context - rows);
+  const ValueId one = g.value(int64_t{1});
+  const ValueId none = g.value(graph::Null{});
+  const ValueId dropout = g.value(int64_t{0});
+  const ValueId causal = g.value(true);
+  ValueId y = q;
+  for (int i = 0; i < nodes; ++i) {
+    const ValueId keys = g.state(DType::kF32, {1, capacity, kv_heads, size});
+    const ValueId values = g.state(DType::kF32, {1, capacity, kv_heads, size});
+    y = g.tensor(DType::kF32, {1, rows, heads, size});
+    g.node("sdpa_with_kv_cache.default",
+           {q, k, v, keys, values, start, one, none, dropout, causal, none, y});
+  }
+  g.output(y);
+  const double seen = static_cast<double>(context) - static_cast<double>(rows - 1) / 2;
+  const double bytes =
+      4.0 * static_cast<double>(2 * context * kv_heads * size + 2 * rows * heads * size);
+  const double flops = 4.0 * static_cast<double>(heads * size * rows) * seen;
+  measure(state, g.finish(), nodes, bytes, flops);
+}
+
+void add_products() {
+  for (const int64_t m : {1, 4}) {
+    auto* const b =
+        benchmark::RegisterBenchmark("gemv/q4", [](benchmark::State& s) { product(s, {}); });
+    for (const int64_t n : {512, 2048, 3072, 8192, 16384, 128256}) b->Args({m, 2048, n});
+    timed(b->Args({m, 8192, 2048}));
+    auto* const rounded = benchmark::RegisterBenchmark(
+        "gemv/q4/rounded", [](benchmark::State& s) { product(s, {.precision = Precision::kF16}); });
+    for (const int64_t n : {2048, 16384, 128256}) rounded->Args({m, 2048, n});
+    timed(rounded);
+  }
+  const auto gemm = [](const char* name, const RunOptions& options) {
+    auto* const b =
+        benchmark::RegisterBenchmark(name, [options](benchmark::State& s) { product(s, options); });
+    for (const int64_t m : {128, 512, 2048}) {
+      b->Args({m, 2048, 2048})->Args({m, 2048, 8192})->Args({m, 8192, 2048});
+      b->Args({m, 2048, 16384});
+    }
+    timed(b);
+  };
+  gemm("gemm/q4", {});
+  gemm("gemm/q4/rounded", {.precision = Precision::kF16});
+}
+
+void add_attention() {
+  timed(benchmark::RegisterBenchmark("attention/decode", attention)
+            ->Args({1, 128})
+            ->Args({1, 1024})
+            ->Args({1, 4096}));
+  timed(benchmark::RegisterBenchmark("attention/prefill", attention)
+            ->Args({512, 512})
+            ->Args({2048, 2048}));
+}
+
+}  // namespace
+}  // namespace pteryx::bench
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  pteryx::bench::add_products();
+  pteryx::bench::add_attention();
+  pteryx::bench::ceilings();
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}

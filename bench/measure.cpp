@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "measure.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace pteryx::bench {
+
+void measure(benchmark::State& state, graph::Graph g, int nodes, double bytes, double flops,
+             const RunOptions& options) {
+  const Ceilings& top = ceilings();
+  Runner runner(std::move(g), options);
+  double best = 1e9;
+  for (auto _ : state) {
+    const auto start = std::chrono::steady_clock::now();
+    runner.run();
+    const double s =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    state.SetIterationTime(s);
+    best = std::min(best, s / nodes);
+  }
+  state.counters["us"] = best * 1e6;
+  state.counters["GB/s"] = bytes / best / 1e9;
+  state.counters["of_stream"] = bytes / best / top.stream_bytes;
+  state.counters["TFLOP/s"] = flops / best / 1e12;
+  state.counters["of_f32_peak"] = flops / best / top.f32_flops;
+}
+
+int scaled(int n) { return device()->caps().software ? std::max(n / 16, 1) : n; }
+
+void timed(benchmark::internal::Benchmark* b) {
+  b->UseManualTime()->MinTime(0.2)->Unit(benchmark::kMillisecond);
+}
+
+}  // namespace pteryx::bench

@@ -1,0 +1,21 @@
+// Times a graph and reports it against the adapter's ceilings.
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <benchmark/benchmark.h>
+
+#include "bench_graph.h"
+
+namespace pteryx::bench {
+
+// Times `nodes` equal nodes in one submit; `bytes` and `flops` are those of one node.
+void measure(benchmark::State& state, graph::Graph g, int nodes, double bytes, double flops,
+             const RunOptions& options = {});
+
+// Fewer nodes where a CPU pretends to be a GPU.
+int scaled(int n);
+
+// How all rows are timed.
+void timed(benchmark::internal::Benchmark* b);
+
+}  // namespace pteryx::bench
