@@ -162,7 +162,7 @@ Status Method::record_node(uint32_t node, Recording& r, ops::ScalarReads& reads,
   std::vector<gpu::BufferId> relaid;
   for (const ops::PlannedConstant& c : plan.constants) {
     PTERYX_ASSIGN(const gpu::BufferId id,
-                  constants_.relaid(*graph_.tensor(c.source), buffer(c.source), c));
+                  constants_.relaid(*graph_.tensor(c.source), buffer(c.source).buffer, c));
     relaid.push_back(id);
   }
   for (const ops::PlannedDispatch& d : plan.dispatches) {
