@@ -102,16 +102,6 @@ bool gpu(const Node& n) {
   return cache_fits_gpu(n.in(at.k)) && cache_fits_gpu(n.in(at.v));
 }
 
-Status plan(const Node& n, Plan& p) {
-  const Places& at = places(n);
-  if (at.new_k != kNone) {
-    PTERYX_ASSIGN(const CacheRows k, read_cache_rows(n, at.new_k, at.k));
-    PTERYX_ASSIGN(const CacheRows v, read_cache_rows(n, at.new_v, at.v));
-    PTERYX_TRY(plan_cache_rows(n, p, start_of(n), k, &v));
-  }
-  return plan_by_route(n, p);
-}
-
 // The scores of one row, then their softmax.
 void weigh(const Attention& a, const HostTensor& q, const HostTensor& k, const HostTensor* mask,
            int64_t b, int64_t h, int64_t r, std::vector<double>& weights) {
@@ -293,7 +283,7 @@ void add_attention(std::vector<OpDef>& table) {
                      .spellings = r.spellings,
                      .args = r.args,
                      .shape = shape,
-                     .plan = plan,
+                     .plan = plan_by_route,
                      .gpu = gpu,
                      .cpu = cpu,
                      .family = "attention",

@@ -71,6 +71,8 @@ Result<int64_t> read_start(const Node& n, size_t x, size_t cache, size_t start);
 Result<CacheRows> read_cache_rows(const Node& n, size_t x, size_t cache);
 Status plan_cache_rows(const Node& n, Plan& p, LiveInt start, const CacheRows& k,
                        const CacheRows* v);
+// The rows that a call of n puts into its caches before it attends; nothing where it has none.
+Status plan_new_rows(const Node& n, Plan& p);
 // Every word of the cache belongs to one batch.
 bool cache_fits_gpu(const Tensor& cache);
 void write_cache_rows(const Host& h, const CacheRows& c, int64_t start);

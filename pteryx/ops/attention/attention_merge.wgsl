@@ -1,29 +1,50 @@
-// Joins the splits of attention_rows: y[row] = sum of the parts over their total, each weighed by its own maximum.
-// One workgroup per query row and head. partial is [items, splits, size4 + 1]: sums, then (peak, total).
+// Joins the splits of a row: y[row] = sum of the parts over their total, each weighed by its own maximum.
+// One workgroup per query row and head; `slots` sets of invocations take every slots-th split, then the first joins them.
+// partial is [items, splits, size4 + 1]: sums, then (peak, total).
+// Host guarantees: size4 <= 256.
 #include "attention/common/attention.wgsl"
 
-@compute @workgroup_size(64)
+const threads = 256u;
+const slots = threads / size4;
+
+var<workgroup> sums: array<vec4<f32>, threads>;
+var<workgroup> marks: array<vec2<f32>, slots>;  // peak, total
+
+@compute @workgroup_size(threads)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
   let item = flat_group(group, groups);
   if (item >= params.items) { return; }
+  let slot = local / size4;
+  let column = local % size4;
+  let splits = select(0u, live_splits(), slot < slots);
+  var peak = lowest;
+  var total = 0.0;
+  var sum = vec4<f32>(0.0);
+  for (var s = slot; s < splits; s += slots) {
+    let begin = (item * params.splits + s) * (size4 + 1u);
+    let part = partial[begin + column];
+    let mark = partial[begin + size4];
+    let next = max(peak, mark.x);
+    let fade = decay(peak - next);
+    let weight = decay(mark.x - next);
+    peak = next;
+    total = total * fade + weight * mark.y;
+    sum = sum * fade + weight * part;
+  }
+  sums[local] = sum;
+  if (column == 0u && slot < slots) { marks[slot] = vec2<f32>(peak, total); }
+  workgroupBarrier();
+  if (local >= size4) { return; }
+  for (var s = 0u; s < slots; s++) { peak = max(peak, marks[s].x); }
+  total = 0.0;
+  sum = vec4<f32>(0.0);
+  for (var s = 0u; s < slots; s++) {
+    let weight = decay(marks[s].x - peak);
+    total += weight * marks[s].y;
+    sum += weight * sums[s * size4 + local];
+  }
   let row = item % params.rows;
   let head = item / params.rows % params.heads;
-  let at = q_offset(item / params.rows / params.heads, head, row);
-  let first = item * params.splits * (size4 + 1u);
-  let splits = live_splits();
-  var peak = lowest;
-  for (var s = 0u; s < splits; s++) { peak = max(peak, partial[first + s * (size4 + 1u) + size4].x); }
-  for (var j = local; j < size4; j += 64u) {
-    var sum = vec4<f32>(0.0);
-    var total = 0.0;
-    for (var s = 0u; s < splits; s++) {
-      let split_at = first + s * (size4 + 1u);
-      let part = partial[split_at + size4];
-      let weight = decay(part.x - peak);
-      sum += weight * partial[split_at + j];
-      total += weight * part.y;
-    }
-    put4_y(at, j, sum / total);
-  }
+  put4_y(q_offset(item / params.rows / params.heads, head, row), local, sum / total);
 }

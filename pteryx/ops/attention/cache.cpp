@@ -94,6 +94,14 @@ Status plan_cache_rows(const Node& n, Plan& p, LiveInt start, const CacheRows& k
                         .grid = per_element(batch * per_batch, p.caps())});
 }
 
+Status plan_new_rows(const Node& n, Plan& p) {
+  const Places& at = places(n);
+  if (at.new_k == Places::kNone) return {};
+  PTERYX_ASSIGN(const CacheRows k, read_cache_rows(n, at.new_k, at.k));
+  PTERYX_ASSIGN(const CacheRows v, read_cache_rows(n, at.new_v, at.v));
+  return plan_cache_rows(n, p, start_of(n), k, &v);
+}
+
 void write_cache_rows(const Host& h, const CacheRows& c, int64_t start) {
   const HostTensor x = h.host(c.x.id);
   const HostTensor cache = h.host(c.cache.id);
