@@ -7,6 +7,8 @@
 #include <memory>
 #include <random>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include "pteryx/ops/schema.h"
@@ -499,6 +501,62 @@ Status compile(const Case& c, gpu::Device& device, const gpu::Caps& caps,
     if (!pipeline.ok()) return std::move(pipeline).status();
   }
   return device.finish_pipelines();
+}
+
+Result<std::vector<std::string>> gpu_routes(const Case& c) {
+  Runner r;
+  PTERYX_TRY(r.build(c));
+  const Node n(r.g, r.g.nodes[0], *r.def, r.live);
+  const PlanContext context{.caps = device().caps(), .forced_routes = {}};
+  std::vector<std::string> routes;
+  if (!runs_on_gpu(n)) return routes;
+  routes.emplace_back();
+  for (const Route& route : r.def->routes) {
+    if (route_fits(route, n, context)) routes.emplace_back(route.name);
+  }
+  return routes;
+}
+
+std::string describe(const Case& c) {
+  const auto tensor = [](const TestTensor& t) {
+    return fmt::format("{}{}", name(t.dtype), to_string(t.dims));
+  };
+  struct Text {
+    const decltype(tensor)& shape;
+    std::string operator()(Case::None) const { return "None"; }
+    std::string operator()(const TestTensor& t) const { return shape(t); }
+    std::string operator()(const Case::Constant& c) const { return "constant " + shape(c.tensor); }
+    std::string operator()(double v) const { return fmt::format("{}", v); }
+    std::string operator()(int64_t v) const { return fmt::format("{}", v); }
+    std::string operator()(bool v) const { return v ? "true" : "false"; }
+    std::string operator()(const std::string& v) const { return fmt::format("'{}'", v); }
+    std::string operator()(const std::vector<int64_t>& v) const {
+      return fmt::format("[{}]", fmt::join(v, ", "));
+    }
+    std::string operator()(const std::vector<double>& v) const {
+      return fmt::format("[{}]", fmt::join(v, ", "));
+    }
+    std::string operator()(const std::vector<TestTensor>& v) const {
+      std::string text;
+      for (const TestTensor& t : v) text += (text.empty() ? "" : ", ") + shape(t);
+      return "[" + text + "]";
+    }
+    std::string operator()(const std::vector<std::optional<TestTensor>>& v) const {
+      std::string text;
+      for (const auto& t : v) text += (text.empty() ? "" : ", ") + (t ? shape(*t) : "None");
+      return "[" + text + "]";
+    }
+    std::string operator()(Case::LiveInt v) const { return fmt::format("live {}", v.value); }
+    std::string operator()(const Case::LiveInts& v) const {
+      return fmt::format("live [{}]", fmt::join(v.values, ", "));
+    }
+  };
+  std::string text = c.op_ + "(";
+  for (size_t i = 0; i < c.args_.size(); ++i)
+    text += (i == 0 ? "" : ", ") + std::visit(Text{tensor}, c.args_[i]);
+  text += ") ->";
+  for (const TestTensor& t : c.outs_) text += " " + tensor(t);
+  return text;
 }
 
 Result<Scalar> run_scalar(const Case& c) {

@@ -62,6 +62,7 @@ class Case {
 
  private:
   friend struct Runner;
+  friend std::string describe(const Case& c);
   struct None {};
   struct Constant {
     TestTensor tensor;
@@ -92,6 +93,10 @@ Result<std::vector<TestTensor>> run(const Case& c, Where where = Where::kGpu,
 // Plans the case for `caps` with a route that must fit, at f16 precision, and compiles what it
 // needs on `device`.
 Status compile(const Case& c, gpu::Device& device, const gpu::Caps& caps, const std::string& route);
+// The routes that fit the case, the default one as ""; empty where the GPU cannot run it.
+Result<std::vector<std::string>> gpu_routes(const Case& c);
+// The arguments as text, for messages: "f32[2, 3], 1.5, None".
+std::string describe(const Case& c);
 // The scalar that shape() computes, for a case with scalar_out().
 Result<Scalar> run_scalar(const Case& c);
 

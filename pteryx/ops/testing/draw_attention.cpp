@@ -1,0 +1,321 @@
+// Random calls of attention, caches, rotary embeddings and embedding tables, with references in
+// double. SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <cmath>
+
+#include "pteryx/ops/testing/draw.h"
+
+namespace pteryx::ops::testing {
+namespace {
+
+constexpr double kLowest = -3.4e38;
+
+// What one query row sees: q . k of each key, scaled, masked; softmax; the mean of v.
+// query, key, value and mask give elements by (d), (c, d), (c, d) and (c).
+std::vector<double> attend(int64_t size, int64_t keys, double scale, const auto& query,
+                           const auto& key, const auto& value, const auto& mask) {
+  std::vector<double> p(at(keys));
+  double top = -INFINITY;
+  for (int64_t c = 0; c < keys; ++c) {
+    double dot = 0;
+    for (int64_t d = 0; d < size; ++d) dot += query(d) * key(c, d);
+    p[at(c)] = std::fmax(dot * scale + mask(c), kLowest);
+    top = std::fmax(top, p[at(c)]);
+  }
+  double sum = 0;
+  for (double& w : p) sum += w = std::exp(w - top);
+  std::vector<double> y(at(size));
+  for (int64_t c = 0; c < keys; ++c)
+    for (int64_t d = 0; d < size; ++d) y[at(d)] += p[at(c)] / sum * value(c, d);
+  return y;
+}
+
+enum class MaskKind : uint8_t { kCausal, kNone, kTensor };
+
+struct Cached {
+  int64_t batch, rows, heads, kv_heads, size, capacity, pos;
+  TestTensor q, k, v, k_cache, v_cache;
+  TestTensor mask;  // [rows, keys]
+
+  explicit Cached(Draw& d) {
+    const DType t = d.chance(0.2) ? DType::kF16 : DType::kF32;
+    batch = d.chance(0.15) ? d.integer(2, 3) : 1;
+    kv_heads = d.integer(1, 4);
+    heads = kv_heads * d.integer(1, 5);
+    // A head size is a pipeline of its own that takes seconds to compile on a software GPU.
+    size = t == DType::kF32 && d.chance(0.3) ? 6 : 8;
+    rows = d.chance(0.5) ? 1 : d.integer(1, d.chance(0.2) ? 70 : 12);
+    pos = d.chance(0.2) ? 0 : d.integer(0, d.chance(0.2) ? 400 : 40);
+    capacity = pos + rows + (d.chance(0.3) ? 0 : d.integer(0, 20));
+    q = d.values(t, {batch, rows, heads, size});
+    k = d.values(t, {batch, rows, kv_heads, size});
+    v = d.values(t, {batch, rows, kv_heads, size});
+    k_cache = d.values(t, {batch, capacity, kv_heads, size});
+    v_cache = d.values(t, {batch, capacity, kv_heads, size});
+  }
+
+  TestTensor written(const TestTensor& cache, const TestTensor& x) const {
+    TestTensor y = cache;
+    const int64_t row = kv_heads * size;
+    for (int64_t b = 0; b < batch; ++b)
+      for (int64_t i = 0; i < rows * row; ++i)
+        y.data[at((b * capacity + pos) * row + i)] = x.data[at(b * rows * row + i)];
+    return y;
+  }
+
+  TestTensor result(const TestTensor& keys_of, const TestTensor& values_of, MaskKind kind,
+                    double scale) const {
+    TestTensor y = q;
+    for (int64_t i = 0; i < batch * rows * heads; ++i) {
+      const int64_t h = i % heads / (heads / kv_heads);
+      const int64_t s = i / heads % rows;
+      const int64_t b = i / heads / rows;
+      const int64_t keys = kind == MaskKind::kCausal
+                               ? pos + s + 1
+                               : (kind == MaskKind::kNone ? pos + rows : mask.dims[1]);
+      const auto cell = [&](int64_t c, int64_t e) {
+        return at(((b * capacity + c) * kv_heads + h) * size + e);
+      };
+      const std::vector<double> row = attend(
+          size, keys, scale, [&](int64_t e) { return q.data[at(i * size + e)]; },
+          [&](int64_t c, int64_t e) { return keys_of.data[cell(c, e)]; },
+          [&](int64_t c, int64_t e) { return values_of.data[cell(c, e)]; },
+          [&](int64_t c) {
+            if (kind != MaskKind::kTensor) return 0.0;
+            const double m = mask.data[at(s * keys + c)];
+            if (mask.dtype == DType::kBool) return m != 0 ? 0.0 : kLowest;
+            return std::fmax(m, kLowest);
+          });
+      std::copy(row.begin(), row.end(), y.data.begin() + i * size);
+    }
+    return y;
+  }
+};
+
+Drawn cached_attention(std::string_view op, Draw& d) {
+  Cached c(d);
+  const bool writes = is(op, "with_kv_cache");
+  Case call{std::string(op)};
+  call.in(c.q);
+  if (writes) call.in(c.k).in(c.v);
+  call.in(c.k_cache).in(c.v_cache);
+  d.chance(0.5) ? call.live(c.pos) : call.integer(c.pos);
+  if (writes) d.chance(0.5) ? call.integer(1) : call.live(c.rows);
+  MaskKind kind = d.chance(0.75) ? MaskKind::kCausal : MaskKind::kNone;
+  if (d.chance(0.15)) {
+    kind = MaskKind::kTensor;
+    const DType t = d.chance(0.5) ? DType::kBool : DType::kF32;
+    c.mask = d.values(t, {c.rows, d.integer(c.pos + c.rows, c.capacity)});
+    for (int64_t s = 0; s < c.rows; ++s) c.mask.data[at(s * c.mask.dims[1])] = 1;
+    call.in(c.mask);
+  } else {
+    call.none();
+  }
+  d.chance(0.5) ? call.integer(0) : call.number(0);
+  kind == MaskKind::kCausal&& d.chance(0.3) ? call.none() : call.flag(kind != MaskKind::kNone);
+  const bool scaled = d.chance(0.3);
+  const double scale = scaled ? d.real(0.1, 1) : 1 / std::sqrt(static_cast<double>(c.size));
+  scaled ? call.number(scale) : call.none();
+  call.out(c.q.dtype, c.q.dims);
+  const TestTensor keys = writes ? c.written(c.k_cache, c.k) : c.k_cache;
+  const TestTensor values = writes ? c.written(c.v_cache, c.v) : c.v_cache;
+  std::vector<TestTensor> want = {c.result(keys, values, kind, scale)};
+  if (writes) want.insert(want.end(), {keys, values});
+  return {call, c.q.dtype == DType::kF16 ? Tolerance{2e-3, 1e-2} : Tolerance{1e-4, 1e-3}, want};
+}
+
+Drawn cache_update(std::string_view op, Draw& d) {
+  const Cached c(d);
+  Case call{std::string(op)};
+  call.in(c.k).in(c.k_cache);
+  d.chance(0.5) ? call.live(c.pos) : call.integer(c.pos);
+  call.out(DType::kF32, {3});  // a result nobody reads: not compared
+  return {call, kExact, std::vector<TestTensor>{TestTensor{}, c.written(c.k_cache, c.k)}};
+}
+
+// [.., S, D] over [.., T, D], the leading dims equal.
+Drawn whole_attention(std::string_view op, Draw& d) {
+  const DType t = d.chance(0.2) ? DType::kF16 : DType::kF32;
+  Dims dims = d.full_dims(1, 3, 12);
+  const int64_t size = 8;
+  const int64_t rows = d.chance(0.3) ? 1 : d.integer(1, 40);
+  const int64_t keys = d.integer(1, d.chance(0.2) ? 300 : 40);
+  const int64_t heads = numel(dims);
+  Dims q_dims = dims;
+  q_dims.push_back(rows);
+  q_dims.push_back(size);
+  Dims k_dims = dims;
+  k_dims.push_back(keys);
+  k_dims.push_back(size);
+  const TestTensor q = d.values(t, q_dims);
+  const TestTensor k = d.values(t, k_dims);
+  const TestTensor v = d.values(t, k_dims);
+  const bool masked = d.chance(0.5);
+  TestTensor mask = d.values(t, {rows, keys});
+  for (double& m : mask.data) m = d.chance(0.2) ? -INFINITY : m;
+  const bool scaled = d.chance(0.5);
+  const double scale = scaled ? d.real(0.1, 1) : 1 / std::sqrt(static_cast<double>(size));
+  TestTensor y = q;
+  for (int64_t i = 0; i < heads * rows; ++i) {
+    const int64_t h = i / rows;
+    const std::vector<double> row = attend(
+        size, keys, scale, [&](int64_t e) { return q.data[at(i * size + e)]; },
+        [&](int64_t c, int64_t e) { return k.data[at((h * keys + c) * size + e)]; },
+        [&](int64_t c, int64_t e) { return v.data[at((h * keys + c) * size + e)]; },
+        [&](int64_t c) {
+          return masked ? std::fmax(mask.data[at(i % rows * keys + c)], kLowest) : 0.0;
+        });
+    std::copy(row.begin(), row.end(), y.data.begin() + i * size);
+  }
+  Case call{std::string(op)};
+  call.in(q).in(k).in(v);
+  masked ? call.in(mask) : call.none();
+  scaled ? call.number(scale) : call.none();
+  call.out(t, q_dims);
+  return {call, t == DType::kF16 ? Tolerance{2e-3, 1e-2} : Tolerance{1e-4, 1e-3},
+          std::vector<TestTensor>{y}};
+}
+
+Drawn draw_attention(std::string_view op, Draw& d) {
+  if (is(op, "update_cache")) return cache_update(op, d);
+  return is(op, "et_vk.sdpa") ? whole_attention(op, d) : cached_attention(op, d);
+}
+
+// ---- rotary embeddings
+
+// Turns the pair (a, b) of row s by the table: where(pair) gives both places and both columns.
+struct Pair {
+  int64_t a, b, column_a, column_b;
+};
+TestTensor turned(const TestTensor& x, const TestTensor& cos, const TestTensor& sin, int64_t start,
+                  int64_t pairs, const auto& where) {
+  TestTensor y = x;
+  const int64_t size = x.dims[3];
+  const int64_t width = cos.dims[1];
+  for (int64_t row = 0; row < numel(x.dims) / size; ++row) {
+    const int64_t table = (start + row / x.dims[2] % x.dims[1]) * width;
+    for (int64_t i = 0; i < pairs; ++i) {
+      const Pair p = where(i);
+      const double a = x.data[at(row * size + p.a)];
+      const double b = x.data[at(row * size + p.b)];
+      y.data[at(row * size + p.a)] =
+          a * cos.data[at(table + p.column_a)] - b * sin.data[at(table + p.column_a)];
+      y.data[at(row * size + p.b)] =
+          b * cos.data[at(table + p.column_b)] + a * sin.data[at(table + p.column_b)];
+    }
+  }
+  return y;
+}
+
+Drawn draw_rope(std::string_view op, Draw& d) {
+  const DType t = d.chance(0.25) ? DType::kF16 : DType::kF32;
+  const Tolerance tol = t == DType::kF16 ? Tolerance{1e-3, 2e-3} : Tolerance{1e-6, 1e-6};
+  Case call{std::string(op)};
+  if (is(op, "interleaved")) {
+    const int64_t n = d.integer(1, 20);
+    const int64_t width = 2 * d.integer(1, 20);
+    const TestTensor x = d.values(t, {d.integer(1, 3), n, width});
+    const TestTensor freqs =
+        d.values(t, d.chance(0.5) ? Dims{n, width / 2, 2} : Dims{n * width}, -1, 1);
+    TestTensor y = x;
+    for (int64_t p = 0; p < numel(x.dims) / 2; ++p) {
+      const double c = freqs.data[at(2 * p % (n * width))];
+      const double s = freqs.data[at(2 * p % (n * width) + 1)];
+      y.data[at(2 * p)] = x.data[at(2 * p)] * c - x.data[at(2 * p + 1)] * s;
+      y.data[at(2 * p + 1)] = x.data[at(2 * p)] * s + x.data[at(2 * p + 1)] * c;
+    }
+    return {call.in(x).in(freqs).out(t, x.dims), tol, std::vector<TestTensor>{y}};
+  }
+  const bool halves = is(op, "_hf");
+  const int64_t batch = d.chance(0.2) ? 2 : 1;
+  const int64_t rows = d.chance(0.4) ? 1 : d.integer(1, 30);
+  const int64_t size = 2 * d.integer(1, 40);
+  const int64_t turn = halves && d.chance(0.4) ? 2 * d.integer(1, size / 2) : size;
+  const int64_t start = halves && d.chance(0.7) ? d.integer(0, 50) : 0;
+  const int64_t table = start + rows + (d.chance(0.5) ? 0 : d.integer(0, 9));
+  const TestTensor q = d.values(t, {batch, rows, d.integer(1, 9), size});
+  const TestTensor k = d.values(t, {batch, rows, d.integer(1, 9), size});
+  const TestTensor cos = d.values(t, {table, halves ? turn : size / 2}, -1, 1);
+  const TestTensor sin = d.values(t, cos.dims, -1, 1);
+  call.in(q).in(k).in(cos).in(sin);
+  if (halves) d.chance(0.5) ? call.integer(start) : call.live(start);
+  const auto reference = [&](const TestTensor& x) {
+    const int64_t half = turn / 2;
+    return turned(x, cos, sin, start, half, [&](int64_t i) {
+      return halves ? Pair{i, i + half, i, i + half} : Pair{2 * i, 2 * i + 1, i, i};
+    });
+  };
+  return {call.outs({q, k}), tol, std::vector<TestTensor>{reference(q), reference(k)}};
+}
+
+// ---- embedding tables of codes
+
+Drawn draw_embedding(std::string_view op, Draw& d) {
+  const DType t = d.chance(0.25) ? DType::kF16 : DType::kF32;
+  const bool nibbles = !is(op, "byte");
+  const bool group_op = is(op, "q4gsw");
+  const int64_t group = 2 * d.integer(1, 24);
+  const int64_t groups = d.integer(1, 5);
+  const int64_t width = group * groups;
+  const int64_t vocabulary = d.integer(2, 60);
+  const TestTensor codes =
+      nibbles ? d.ids(DType::kI8, {vocabulary, width}, -8, 7)
+              : d.ids(d.chance(0.5) ? DType::kI8 : DType::kU8, {vocabulary, width}, 0, 127);
+  const bool low_first = group_op && d.chance(0.5);
+  const TestTensor packed = make(DType::kU8, {vocabulary, width / 2}, [&](int64_t i) {
+    const double even = codes.data[at(2 * i)] + 8;
+    const double odd = codes.data[at(2 * i + 1)] + 8;
+    return low_first ? odd * 16 + even : even * 16 + odd;
+  });
+  const TestTensor scales = d.values(t, {vocabulary, groups}, 0.01, 0.1);
+  const bool has_zeros = !group_op && d.chance(0.4);
+  const TestTensor zeros = d.values(t, {vocabulary, groups}, -3, 3);
+  const TestTensor ids =
+      d.ids(d.chance(0.5) ? DType::kI32 : DType::kI64, d.full_dims(0, 3, 60), 0, vocabulary - 1);
+  Dims dims = ids.dims;
+  dims.push_back(width);
+  TestTensor y{t, dims, {}};
+  for (const double id : ids.data) {
+    for (int64_t e = 0; e < width; ++e) {
+      const size_t s = at(static_cast<int64_t>(id) * groups + e / group);
+      const double code = codes.data[at(static_cast<int64_t>(id) * width + e)];
+      y.data.push_back((code - (has_zeros ? zeros.data[s] : 0)) * scales.data[s]);
+    }
+  }
+  Case call{std::string(op)};
+  call.in(nibbles ? packed : codes);
+  call.in(scales);
+  if (group_op) {
+    call.integer(group).in(ids);
+    d.chance(0.5) ? call.flag(low_first) : call.integer(low_first ? 1 : 0);
+  } else {
+    has_zeros ? call.in(zeros) : call.none();
+    call.integer(nibbles ? -8 : -128).integer(nibbles ? 7 : 127).in(ids);
+    if (is(op, ".dtype")) call.none();
+  }
+  const Tolerance f32 = has_zeros ? Tolerance{1e-6, 1e-5} : Tolerance{0, 1e-6};
+  return {call.out(t, dims), t == DType::kF16 ? Tolerance{has_zeros ? 1e-3 : 0, 2e-3} : f32,
+          std::vector<TestTensor>{y}};
+}
+
+}  // namespace
+
+std::vector<Generator> attention_generators() {
+  return {
+      {"Attention",
+       {"sdpa_with_kv_cache.default", "llama.custom_sdpa.default", "et_vk.sdpa.default",
+        "update_cache.default"},
+       draw_attention},
+      {"Rope",
+       {"et_vk.apply_rotary_emb.default", "et_vk.apply_rotary_emb_hf.default",
+        "et_vk.apply_rotary_emb_interleaved.default"},
+       draw_rope},
+      {"EmbeddingQ4",
+       {"et_vk.embedding_q4gsw.default", "quantized_decomposed.embedding_4bit.default",
+        "quantized_decomposed.embedding_4bit.dtype", "quantized_decomposed.embedding_byte.default",
+        "quantized_decomposed.embedding_byte.dtype"},
+       draw_embedding},
+  };
+}
+
+}  // namespace pteryx::ops::testing
