@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/convert/model.h"
+
+#include <array>
+#include <cmath>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "pteryx/base/file.h"
+#include "pteryx/convert/llama2c.h"
+
+namespace pteryx::convert {
+namespace {
+
+struct PartNames {
+  std::string_view hugging_face;
+  std::string_view gguf;
+  bool of_layer = true;
+};
+constexpr std::array<PartNames, 14> kNames = {{
+    {"model.embed_tokens", "token_embd", false},
+    {"model.norm", "output_norm", false},
+    {"lm_head", "output", false},
+    {"input_layernorm", "attn_norm"},
+    {"self_attn.q_proj", "attn_q"},
+    {"self_attn.k_proj", "attn_k"},
+    {"self_attn.v_proj", "attn_v"},
+    {"self_attn.o_proj", "attn_output"},
+    {"self_attn.q_norm", "attn_q_norm"},
+    {"self_attn.k_norm", "attn_k_norm"},
+    {"post_attention_layernorm", "ffn_norm"},
+    {"mlp.gate_proj", "ffn_gate"},
+    {"mlp.up_proj", "ffn_up"},
+    {"mlp.down_proj", "ffn_down"},
+}};
+
+std::string stem(Naming naming, Part part, int64_t layer) {
+  const PartNames& n = kNames[static_cast<size_t>(part)];
+  const std::string_view name = naming == Naming::kGguf ? n.gguf : n.hugging_face;
+  if (!n.of_layer) return std::string(name);
+  return fmt::format("{}.{}.{}", naming == Naming::kGguf ? "blk" : "model.layers", layer, name);
+}
+
+std::string_view file_text(Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace
+
+std::string tensor_name(Naming naming, Part part, int64_t layer) {
+  return stem(naming, part, layer) + ".weight";
+}
+
+Result<const SourceTensor*> Model::get(Part part, int64_t layer, const Dims& dims) const {
+  // A tied matrix may be stored under either name.
+  if (part == Part::kEmbedding && shape.tied &&
+      weights.find(tensor_name(naming, part, layer)) == nullptr &&
+      weights.find(tensor_name(naming, Part::kOutput, layer)) != nullptr) {
+    part = Part::kOutput;
+  }
+  return weights.get(tensor_name(naming, part, layer), dims);
+}
+
+Result<const SourceTensor*> Model::bias(Part part, int64_t layer, int64_t rows) const {
+  const std::string name = stem(naming, part, layer) + ".bias";
+  if (weights.find(name) == nullptr && !weights.unreadable.contains(name)) {
+    return static_cast<const SourceTensor*>(nullptr);
+  }
+  return weights.get(name, {rows});
+}
+
+Status check(const ModelShape& s) {
+  constexpr int64_t kLargest = 1 << 24;
+  const std::pair<std::string_view, int64_t> sizes[] = {
+      {"hidden size", s.hidden},       {"layers", s.layers},       {"heads", s.heads},
+      {"key-value heads", s.kv_heads}, {"head size", s.head_size}, {"feed-forward size", s.ffn},
+      {"vocabulary", s.vocabulary},    {"context", s.context},
+  };
+  for (const auto& [what, size] : sizes) {
+    if (size <= 0 || size > kLargest) {
+      return invalid_program(fmt::format("{}: {} is {}", s.architecture, what, size));
+    }
+  }
+  if (s.heads % s.kv_heads != 0 || s.head_size % 2 != 0 || s.q_rows() > kLargest) {
+    return invalid_program(fmt::format("{}: {} heads of {} with {} key-value heads", s.architecture,
+                                       s.heads, s.head_size, s.kv_heads));
+  }
+  if (!(s.norm_eps >= 0) || !std::isfinite(s.norm_eps) || !(s.rope_theta > 0) ||
+      !std::isfinite(s.rope_theta)) {
+    return invalid_program(
+        fmt::format("{}: norm epsilon {}, rope base {}", s.architecture, s.norm_eps, s.rope_theta));
+  }
+  const RopeScaling& r = s.rope_scaling;
+  if (!(r.factor > 0) || !(r.high_freq > r.low_freq) || !(r.low_freq > 0) ||
+      !(r.original_context > 0)) {
+    return invalid_program(fmt::format("{}: rope scaling with factor {}, {} to {} of {}",
+                                       s.architecture, r.factor, r.low_freq, r.high_freq,
+                                       r.original_context));
+  }
+  if (!s.rope_factors.empty() && s.rope_factors.size() != static_cast<size_t>(s.head_size / 2)) {
+    return invalid_program(fmt::format("{}: {} rope factors for heads of {}", s.architecture,
+                                       s.rope_factors.size(), s.head_size));
+  }
+  return {};
+}
+
+Result<Model> model_from_llama2c(Bytes file) {
+  PTERYX_ASSIGN(Llama2c c, parse_llama2c(file));
+  Model m;
+  m.shape = {.architecture = "llama",
+             .hidden = c.hidden,
+             .layers = c.layers,
+             .heads = c.heads,
+             .kv_heads = c.kv_heads,
+             .head_size = c.hidden / c.heads,
+             .ffn = c.ffn,
+             .vocabulary = c.vocabulary,
+             .context = c.context};
+  m.weights = std::move(c.tensors);
+  m.shape.tied = m.weights.find("lm_head.weight") == nullptr;
+  m.bos = 1;
+  m.eos = {1, 2};  // these models were trained with BOS between texts
+  PTERYX_TRY(check(m.shape));
+  return m;
+}
+
+Result<Model> open_model(const std::string& path, const std::string& tokenizer) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    PTERYX_ASSIGN(Model m, model_from_folder(path));
+    return m;
+  }
+  PTERYX_ASSIGN(auto file, MappedFile::open(path));
+  const bool gguf = file_text(file->bytes()).starts_with("GGUF");
+  auto read = gguf ? model_from_gguf(file->bytes()) : model_from_llama2c(file->bytes());
+  if (!read.ok()) return std::move(read).status().during("reading " + path);
+  Model m = std::move(read).value();
+  m.weights.files.push_back(std::move(file));
+  if (!tokenizer.empty()) {
+    PTERYX_ASSIGN(const auto bytes, MappedFile::open(tokenizer));
+    const bool json = tokenizer.ends_with(".json");
+    const bool sentencepiece = tokenizer.ends_with(".model");
+    std::erase_if(m.attachments, [](const Attachment& a) {
+      return a.key == kTokenizerKey || a.key == kTokenizerKindKey;
+    });
+    m.attachments.push_back({std::string(kTokenizerKey), std::string(file_text(bytes->bytes()))});
+    m.attachments.push_back({std::string(kTokenizerKindKey), json            ? "tokenizer.json"
+                                                             : sentencepiece ? "sentencepiece"
+                                                                             : "llama2c"});
+  }
+  return m;
+}
+
+}  // namespace pteryx::convert
