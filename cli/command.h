@@ -41,6 +41,8 @@ using Action = std::function<int()>;
 void add_run(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);
 void add_verify(CLI::App& app, Action& action);
+void add_convert(CLI::App& app, Action& action);
+void add_synth(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
 void add_ops(CLI::App& app, Action& action);
 

@@ -12,6 +12,8 @@ int main(int argc, char** argv) {
   pteryx::cli::add_run(app, action);
   pteryx::cli::add_inspect(app, action);
   pteryx::cli::add_verify(app, action);
+  pteryx::cli::add_convert(app, action);
+  pteryx::cli::add_synth(app, action);
   pteryx::cli::add_doctor(app, action);
   pteryx::cli::add_ops(app, action);
   try {
