@@ -26,6 +26,8 @@ constexpr Exception kWithout[] = {
     {"executorch_prim::et_copy_index.tensor", "runs on the CPU only; condition.pte runs it"},
     {"aten.masked_scatter.default", "runs on the CPU only; Put tests"},
     {"pteryx.view", "takes its dims from the file, which the harness makes larger; Views tests"},
+    {"pteryx.remember", "writes a history; Sample tests"},
+    {"pteryx.sample", "draws one token; Sample tests go through its settings"},
     {"pteryx.item", "reads host memory, no kernel; Replay tests"},
     {"et_vk.select_as_symint.default", "reads host memory, no kernel; Replay tests"},
 };

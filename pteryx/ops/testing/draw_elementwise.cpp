@@ -88,9 +88,10 @@ Drawn draw_binary(std::string_view op, Draw& d) {
   const bool power = is(op, "pow");
   const bool divides =
       is(op, "div") || is(op, "remainder") || is(op, "fmod") || is(op, "floor_divide");
+  const bool silu = is(op, "silu");
   const bool angle = is(op, "atan2");
   DType t = d.chance(0.25) ? DType::kF16 : DType::kF32;
-  if (bits || (!angle && d.chance(0.3))) t = DType::kI32;
+  if (bits || (!angle && !silu && d.chance(0.3))) t = DType::kI32;
   if (bits && !shifts && d.chance(0.3)) t = DType::kBool;
   const Dims dims = d.dims(0, 8);
   const bool swap = d.chance(0.5);
@@ -121,7 +122,7 @@ Drawn draw_binary(std::string_view op, Draw& d) {
   if (is(op, ".div.Tensor") || is(op, ".div.Scalar"))
     if (!is(op, "_mode") && t == DType::kI32) y = DType::kF32;
   call.out(y, scalar ? a_dims : dims);
-  return {call, close(y, power || angle ? Tolerance{2e-6, 2e-5} : Tolerance{1e-7, 3e-7})};
+  return {call, close(y, power || angle || silu ? Tolerance{2e-6, 2e-5} : Tolerance{1e-7, 3e-7})};
 }
 
 // ---- choices, copies, constants, quantisation
@@ -292,6 +293,7 @@ std::vector<Generator> elementwise_generators() {
         "aten.fmod.Tensor",
         "aten.pow.Tensor_Tensor",
         "aten.atan2.default",
+        "pteryx.silu_mul",
         "aten.minimum.default",
         "aten.maximum.default",
         "aten.eq.Tensor",
