@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace pteryx::ops {
 namespace {
 
@@ -30,6 +32,34 @@ std::string_view halves_text(KOrder order) {
   return "fn halves(low: vec4<f32>, high: vec4<f32>) -> vec4<u32> {\n"
          "  return vec4<u32>(pack2x16float(low.xy), pack2x16float(low.zw), "
          "pack2x16float(high.xy), pack2x16float(high.zw));\n}\n";
+}
+
+std::string matrix_sums_text(int64_t tile) {
+  const int64_t pieces = tile / 32;
+  std::string members = "struct Sums {\n";
+  std::string clear = "fn clear_sums(sums: ptr<function, Sums>) {\n";
+  std::string step = "fn multiply_step(sums: ptr<function, Sums>, m: u32, n: u32, s: u32) {\n";
+  std::string store =
+      "fn store_piece(sums: ptr<function, Sums>, offset: u32, piece: u32) {\n  switch (piece) {\n";
+  for (int64_t i = 0; i < pieces; ++i)
+    step += fmt::format("  let left{0} = load_left((m + {1}u) * wide_a + s * 2u);\n", i, i * 16);
+  for (int64_t j = 0; j < pieces; ++j) {
+    step += fmt::format(
+        "  let right{0} = load_right(select(s * 16u * wide_b + (n + {1}u) / 8u, (n + {1}u) * "
+        "wide_b "
+        "+ s * 2u, along_k));\n",
+        j, j * 16);
+    for (int64_t i = 0; i < pieces; ++i) {
+      const int64_t k = i * pieces + j;
+      members += fmt::format("  sum{}: sum_matrix,\n", k);
+      clear += fmt::format("  (*sums).sum{} = sum_matrix();\n", k);
+      step += fmt::format("  (*sums).sum{0} = multiply_add(left{1}, right{2}, (*sums).sum{0});\n",
+                          k, i, j);
+      store += fmt::format("    case {0}u: {{ store_sum(offset, (*sums).sum{0}); }}\n", k);
+    }
+  }
+  store += "    default: {}\n  }\n";
+  return members + "}\n" + clear + "}\n" + step + "}\n" + store + "}\n";
 }
 
 MatrixTiles matrix_tiles(int64_t tile, int64_t batches, int64_t m, int64_t n, int64_t k) {

@@ -20,6 +20,9 @@ enum class KOrder : uint8_t {
 // fn halves of common/halves.wgsl.
 std::string_view halves_text(KOrder order);
 
+// The sums of a subgroup and the steps over them, written out for a tile.
+std::string matrix_sums_text(int64_t tile);
+
 struct MatrixTiles {
   int64_t tile = 128;
   int64_t tiles = 0;

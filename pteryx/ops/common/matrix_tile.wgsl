@@ -4,7 +4,9 @@
 // Per step of tile 128: 2 * 128 * 128 * 64 operations on 16 KiB of a and as much of b as its packing has.
 // k may be cut into `splits` parts of `chunk` (a multiple of 64), which count as batches: batch + part * batches.
 // Host guarantees: subgroups of 32; a [batches, m, k up to a multiple of 64] in f16, what is beyond k is 0.
-// The prelude gives matrix_ops.wgsl, `tile` (128 or 64), `along_k`, `fn batches() -> u32`, `put2`,
+// The sums have names, and the steps that use them are written out (matrix_sums_text): compilers keep an
+// array of matrices in memory, which costs most of the speed.
+// The prelude gives matrix_ops.wgsl, `clear_sums`, `multiply_step`, `store_piece`, `tile` (128 or 64), `along_k`, `fn batches() -> u32`, `put2`,
 //   unit_b: how many of b one load has (8, 16 or 32; 8 unless along_k)
 //   fn raw_b(batch: u32, n: u32, k: u32) -> vec4<u32>, fn scale_b(n: u32, k: u32) -> f32   one load at (k .., n), or at
 //                                                      (k, n ..) unless along_k; finite outside
@@ -46,8 +48,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let own_m = owner % 2u * side;
   let own_n = owner / 2u * side;
 
-  var sums: array<sum_matrix, pieces * pieces>;
-  for (var i = 0u; i < pieces * pieces; i++) { sums[i] = sum_matrix(); }
+  var sums: Sums;
+  clear_sums(&sums);
   var next_a: array<vec4<u32>, loads_a>;
   var next_b: array<vec4<u32>, loads_b>;
   var next_scale: array<f32, loads_b>;
@@ -68,17 +70,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       }
     }
     if (k > start_k) {
-      for (var s = 0u; s < depth / 16u; s++) {
-        var left: array<left_matrix, pieces>;
-        for (var i = 0u; i < pieces; i++) { left[i] = load_left((own_m + i * 16u) * wide_a + s * 2u); }
-        for (var j = 0u; j < pieces; j++) {
-          let n = own_n + j * 16u;
-          let right = load_right(select(s * 16u * wide_b + n / 8u, n * wide_b + s * 2u, along_k));
-          for (var i = 0u; i < pieces; i++) {
-            sums[i * pieces + j] = multiply_add(left[i], right, sums[i * pieces + j]);
-          }
-        }
-      }
+      multiply_step(&sums, own_m, own_n, 0u);
+      multiply_step(&sums, own_m, own_n, 1u);
+      multiply_step(&sums, own_m, own_n, 2u);
+      multiply_step(&sums, own_m, own_n, 3u);
     }
     workgroupBarrier();
     for (var i = 0u; i < loads_a; i++) {
@@ -96,7 +91,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   // Matrices have no elements to be read: they go through workgroup memory, a piece of each subgroup at a time.
   for (var i = 0u; i < pieces; i++) {
     for (var j = 0u; j < pieces; j++) {
-      store_sum(owner * 256u, sums[i * pieces + j]);
+      store_piece(&sums, owner * 256u, i * pieces + j);
       workgroupBarrier();
       for (var e = lane; e < 128u; e += 32u) {
         let pair = owner * 256u + e * 2u;

@@ -98,7 +98,8 @@ Status plan_matrix(const Node& n, Plan& p) {
   const std::string prelude =
       fmt::format("const tile: u32 = {}u;\nconst along_k: bool = {};\n{}{}{}{}{}", Tile,
                   d.b_along_k(), kBatches, weights_text(d, b), whole ? epilogue_text(d) : "",
-                  put_text(access, y.dtype, whole ? kFinished : "{0}"), shaders::matrix_ops.code);
+                  put_text(access, y.dtype, whole ? kFinished : "{0}"), shaders::matrix_ops.code) +
+      matrix_sums_text(Tile);
   PTERYX_TRY(p.dispatch(n, {.shader = &shaders::matmul_matrix,
                             .variant = Tile == 128 ? "128" : "64",
                             .prelude = prelude,
