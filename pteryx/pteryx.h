@@ -132,7 +132,7 @@ struct LoadOptions {
   // A language model, (tokens [1, S], position [1]) -> logits, gets a third input of 16 i32, see
   // pteryx/ops/sample/sample.h, and a second output: the next token, drawn on the GPU.
   bool sampling = false;
-  std::string routes = {};    // "linear:tiled,conv:direct"; empty reads PTERYX_ROUTE
+  std::string routes = {};  // "linear:tiled,conv:direct"; empty reads PTERYX_ROUTE
   // How exact matrix products are; none reads PTERYX_PRECISION, and is kF32 without it.
   std::optional<Precision> precision = {};
   uint32_t plan_cache = 16;  // shapes remembered per method
@@ -157,6 +157,8 @@ class Session {
   Result<std::span<const Value>> run(std::string_view method, std::span<const Value> inputs);
   // Puts all state back to what it was after load.
   Status reset();
+  // A blob that the program carries under a name, such as a tokenizer.
+  std::optional<std::span<const std::byte>> named_data(std::string_view key) const;
 
   const std::shared_ptr<gpu::Device>& device() const;
 

@@ -119,6 +119,13 @@ Method* Session::find(std::string_view method) const {
   return nullptr;
 }
 
+std::optional<Bytes> Session::named_data(std::string_view key) const {
+  const auto& all = impl_->program.named_data();
+  const auto it = all.find(key);
+  if (it == all.end()) return std::nullopt;
+  return it->second.bytes;
+}
+
 const std::shared_ptr<gpu::Device>& Session::device() const { return impl_->device; }
 
 }  // namespace pteryx

@@ -9,6 +9,7 @@ namespace pteryx {
 
 namespace {
 constexpr size_t kTokens = 0;
+constexpr size_t kLogits = 0;
 constexpr size_t kToken = 1;
 }  // namespace
 
@@ -18,8 +19,9 @@ Result<Steps> Steps::open(Session& session, std::string_view method, uint32_t de
   if (m->graph().inputs.size() != 3 || m->graph().outputs.size() != 2) {
     return unsupported(fmt::format("method '{}' does not draw tokens", method));
   }
-  PTERYX_TRY(m->make_loop(kTokens, kToken, depth));
-  return Steps(*m, depth);
+  Status s = m->make_loop(kTokens, kToken, depth);
+  if (!s.ok() && s.code() != Code::kUnsupported) return s;
+  return Steps(*m, s.ok() ? depth : 1, s.ok());
 }
 
 std::array<Value, 3> Steps::inputs(std::span<const int64_t> tokens) {
@@ -37,16 +39,50 @@ Status Steps::feed(std::span<const int64_t> tokens, int64_t position) {
 
 Status Steps::start(std::span<const int64_t> tokens, int64_t position) {
   position_ = position;
-  return method_->start(inputs(tokens), false);
+  if (ahead_) return method_->start(inputs(tokens), false);
+  if (waiting_) return invalid_argument("no further run can be started");
+  auto outputs = method_->run(inputs(tokens), uint64_t{1} << kToken);
+  if (!outputs.ok()) return std::move(outputs).status();
+  last_ = (*outputs)[kToken].tensor()->as<int32_t>()[0];
+  waiting_ = true;
+  return {};
 }
 
 Status Steps::start_next(int64_t position) {
+  if (!ahead_) {
+    const int64_t token = last_;
+    return start(std::span(&token, 1), position);
+  }
   constexpr int64_t kAnything = 0;  // the token is on the GPU
   position_ = position;
   return method_->start(inputs(std::span(&kAnything, 1)), true);
 }
 
-Result<int32_t> Steps::take() { return method_->finish(); }
-uint32_t Steps::under_way() const { return method_->under_way(); }
+Result<int32_t> Steps::take() {
+  if (ahead_) return method_->finish();
+  if (!waiting_) return invalid_argument("no run is under way");
+  waiting_ = false;
+  return last_;
+}
+
+Result<Steps::Drawn> Steps::run(std::span<const int64_t> tokens, int64_t position) {
+  position_ = position;
+  PTERYX_ASSIGN(const auto outputs, method_->run(inputs(tokens)));
+  const TensorView& logits = *outputs[kLogits].tensor();
+  if (logits.dtype != DType::kF32)
+    return unsupported(fmt::format("logits of type {}", name(logits.dtype)));
+  last_ = outputs[kToken].tensor()->as<int32_t>()[0];
+  return Drawn{last_, logits.as<float>().last(static_cast<size_t>(logits.dims.back()))};
+}
+
+uint32_t Steps::under_way() const { return ahead_ ? method_->under_way() : (waiting_ ? 1 : 0); }
+
+int64_t Steps::capacity() const {
+  for (const graph::Value& v : method_->graph().values) {
+    const auto* t = std::get_if<graph::Tensor>(&v);
+    if (t != nullptr && t->state && t->dtype == DType::kI32 && t->max.rank() == 1) return t->max[0];
+  }
+  return 0;
+}
 
 }  // namespace pteryx

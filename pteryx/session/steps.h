@@ -16,8 +16,8 @@ namespace pteryx {
 
 class Steps {
  public:
-  // At most `depth` steps are under way. `session` must outlive it. Errors: kUnsupported where the
-  // method cannot sample, or does not run on the GPU in one piece.
+  // At most `depth` steps are under way; one, where the method does not run on the GPU in one
+  // piece. `session` must outlive it. Errors: kUnsupported where the method cannot sample.
   static Result<Steps> open(Session& session, std::string_view method, uint32_t depth);
 
   void set(const ops::SampleSettings& settings) { settings_ = settings.words(); }
@@ -29,15 +29,26 @@ class Steps {
   Status start_next(int64_t position);
   // The token of the oldest step under way; waits for it.
   Result<int32_t> take();
+  // A step that is waited for, with the logits that its token was drawn from.
+  struct Drawn {
+    int32_t token = 0;
+    std::span<const float> logits;  // until the next step
+  };
+  Result<Drawn> run(std::span<const int64_t> tokens, int64_t position);
   uint32_t under_way() const;
+  int64_t capacity() const;  // positions
   uint32_t depth() const { return depth_; }
 
  private:
-  Steps(Method& method, uint32_t depth) : method_(&method), depth_(depth) {}
+  Steps(Method& method, uint32_t depth, bool ahead)
+      : method_(&method), depth_(depth), ahead_(ahead) {}
   std::array<Value, 3> inputs(std::span<const int64_t> tokens);
 
   Method* method_;
   uint32_t depth_;
+  bool ahead_;            // steps run ahead; else start() waits for its token
+  int32_t last_ = 0;      // the token of the last step, where steps do not run ahead
+  bool waiting_ = false;  // it was not taken yet
   std::array<int32_t, ops::SampleSettings::kWords> settings_ = ops::SampleSettings{}.words();
   int64_t position_ = 0;
 };

@@ -1,0 +1,210 @@
+// pteryx bench: how fast a language model reads and writes. SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "model.h"
+
+namespace pteryx::cli {
+namespace {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+  ModelArguments model;
+  std::vector<int64_t> prompts = {128, 512};
+  std::vector<int64_t> contexts = {0};
+  int64_t tokens = 128;
+  int repeats = 5;
+  bool as_json = false;
+};
+
+struct Row {
+  std::string test;
+  int64_t tokens = 0;
+  int64_t context = 0;
+  std::vector<double> speeds;  // tokens per second, of each repeat
+  double host_us = 0;          // of the host's own work, per step
+};
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::vector<int64_t> some_tokens(int64_t count, int64_t vocabulary) {
+  std::vector<int64_t> ids(static_cast<size_t>(count));
+  for (size_t i = 0; i < ids.size(); ++i)
+    ids[i] = static_cast<int64_t>((i * 2654435761U) % static_cast<uint64_t>(vocabulary));
+  return ids;
+}
+
+Status wait_all(Steps& steps) {
+  while (steps.under_way() > 0) {
+    auto token = steps.take();
+    if (!token.ok()) return std::move(token).status();
+  }
+  return {};
+}
+
+// A prompt in chunks, until the token after it is there.
+Status read_prompt(generate::Model& m, std::span<const int64_t> ids) {
+  const auto chunk = static_cast<size_t>(m.info().chunk);
+  for (size_t at = 0; at < ids.size(); at += chunk) {
+    const size_t count = std::min(chunk, ids.size() - at);
+    const bool last = at + count == ids.size();
+    const auto position = static_cast<int64_t>(at);
+    PTERYX_TRY(last ? m.steps().start(ids.subspan(at, count), position)
+                    : m.steps().feed(ids.subspan(at, count), position));
+  }
+  return wait_all(m.steps());
+}
+
+Result<Row> bench_prompt(generate::Model& m, int64_t count, int repeats) {
+  Row row{.test = fmt::format("prompt {}", count), .tokens = count};
+  const std::vector<int64_t> ids = some_tokens(count, m.info().vocabulary);
+  for (int i = -1; i < repeats; ++i) {
+    const auto start = Clock::now();
+    PTERYX_TRY(read_prompt(m, ids));
+    if (i >= 0) row.speeds.push_back(static_cast<double>(count) / seconds_since(start));
+  }
+  return row;
+}
+
+// Tokens from a context of that length on. Speed does not hang on what the caches hold, so they are
+// not filled first.
+Result<Row> bench_text(generate::Model& m, int64_t context, int64_t count, int repeats) {
+  Row row{.test = fmt::format("text {}", count), .tokens = count, .context = context};
+  Steps& steps = m.steps();
+  double host = 0;
+  for (int i = -1; i < repeats; ++i) {
+    const int64_t first = 1;
+    PTERYX_TRY(steps.start(std::span(&first, 1), context));
+    PTERYX_TRY(wait_all(steps));
+    const auto start = Clock::now();
+    host = 0;
+    int64_t started = 0;
+    for (int64_t taken = 0; taken < count; ++taken) {
+      const auto before = Clock::now();
+      for (; started < count && steps.under_way() < steps.depth(); ++started)
+        PTERYX_TRY(steps.start_next(context + 1 + started));
+      host += seconds_since(before);
+      auto token = steps.take();
+      if (!token.ok()) return std::move(token).status();
+    }
+    if (i >= 0) row.speeds.push_back(static_cast<double>(count) / seconds_since(start));
+  }
+  row.host_us = host / static_cast<double>(count) * 1e6;
+  return row;
+}
+
+double mean(const std::vector<double>& v) {
+  double sum = 0;
+  for (const double x : v) sum += x;
+  return v.empty() ? 0 : sum / static_cast<double>(v.size());
+}
+double best(const std::vector<double>& v) {
+  return v.empty() ? 0 : *std::max_element(v.begin(), v.end());
+}
+double deviation(const std::vector<double>& v) {
+  double sum = 0;
+  for (const double x : v) sum += (x - mean(v)) * (x - mean(v));
+  return v.size() < 2 ? 0 : std::sqrt(sum / static_cast<double>(v.size() - 1));
+}
+
+void print_table(const OpenedModel& m, const std::vector<Row>& rows, uint64_t bytes) {
+  fmt::print("GPU: {} ({}), {:.1f} MiB of its memory in use, loaded in {:.0f} ms\n",
+             m.device->caps().adapter, m.device->caps().provider,
+             static_cast<double>(bytes) / (1 << 20), m.load_ms);
+  fmt::print("{:>12}  {:>8}  {:>20}  {:>10}  {:>9}\n", "test", "context", "tokens/s", "best",
+             "host us");
+  for (const Row& r : rows) {
+    fmt::print("{:>12}  {:>8}  {:>20}  {:>10.1f}  {:>9}\n", r.test, r.context,
+               fmt::format("{:.1f} +- {:.1f}", mean(r.speeds), deviation(r.speeds)), best(r.speeds),
+               r.host_us > 0 ? fmt::format("{:.1f}", r.host_us) : "");
+  }
+}
+
+json as_json(const OpenedModel& m, const std::vector<Row>& rows, uint64_t bytes) {
+  json j = {{"gpu", m.device->caps().adapter},
+            {"provider", m.device->caps().provider},
+            {"gpu_bytes", bytes},
+            {"load_ms", m.load_ms},
+            {"rows", json::array()}};
+  for (const Row& r : rows) {
+    j["rows"].push_back({{"test", r.test},
+                         {"tokens", r.tokens},
+                         {"context", r.context},
+                         {"tokens_per_second", mean(r.speeds)},
+                         {"best", best(r.speeds)},
+                         {"repeats", r.speeds},
+                         {"host_us_per_token", r.host_us}});
+  }
+  return j;
+}
+
+int bench(const Options& o) {
+  int exit = kSuccess;
+  const auto opened = open_model(o.model, exit);
+  if (opened == nullptr) return exit;
+  generate::Model& m = *opened->model;
+  std::vector<Row> rows;
+  const auto add = [&](Result<Row> row) {
+    if (row.ok()) rows.push_back(*row);
+    return row.ok() ? Status() : std::move(row).status();
+  };
+  for (const int64_t count : o.prompts) {
+    if (count > m.info().context) {
+      fmt::print(stderr, "pteryx: prompt {} left out: the context is {}\n", count,
+                 m.info().context);
+      continue;
+    }
+    if (const Status s = add(bench_prompt(m, count, o.repeats)); !s.ok()) return fail(s, kFailed);
+  }
+  for (const int64_t context : o.contexts) {
+    if (o.tokens == 0) break;
+    if (context + o.tokens + 1 > m.info().context) {
+      fmt::print(stderr, "pteryx: text {} at context {} left out: the context is {}\n", o.tokens,
+                 context, m.info().context);
+      continue;
+    }
+    if (const Status s = add(bench_text(m, context, o.tokens, o.repeats)); !s.ok())
+      return fail(s, kFailed);
+  }
+  const uint64_t bytes = opened->device->counters().buffer_bytes_alive;
+  if (o.as_json) {
+    fmt::print("{}\n", as_json(*opened, rows, bytes).dump(2));
+  } else {
+    print_table(*opened, rows, bytes);
+  }
+  return kSuccess;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Action& action) {
+  auto o = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("bench", "Measure how fast a model reads and writes");
+  add_model_arguments(*sub, o->model);
+  sub->add_option("-p,--prompt", o->prompts, "lengths of prompts to read, e.g. 128,512,2048")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  sub->add_option("-n,--tokens", o->tokens, "tokens to write; 0: none")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  sub->add_option("-c,--context", o->contexts, "lengths of the context to write them from")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  sub->add_option("-r,--repeats", o->repeats, "repeats of each")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000));
+  sub->add_flag("--json", o->as_json, "print as JSON");
+  sub->callback([o, &action] { action = [o] { return bench(*o); }; });
+}
+
+}  // namespace pteryx::cli

@@ -1,0 +1,236 @@
+// The machine that makes text. SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/generate/generator.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace pteryx::generate {
+namespace {
+
+double ms_between(std::chrono::steady_clock::time_point a,
+                  std::chrono::steady_clock::time_point b) {
+  return std::chrono::duration<double, std::milli>(b - a).count();
+}
+
+double log_probability(std::span<const float> logits, int64_t token) {
+  double peak = logits[0];
+  for (const float v : logits) peak = std::max(peak, static_cast<double>(v));
+  double sum = 0;
+  for (const float v : logits) sum += std::exp(v - peak);
+  return logits[static_cast<size_t>(token)] - peak - std::log(sum);
+}
+
+// How much of the end of `text` could be the beginning of `stop`.
+size_t overlap(std::string_view text, std::string_view stop) {
+  for (size_t n = std::min(text.size(), stop.size() - 1); n > 0; --n) {
+    if (text.substr(text.size() - n) == stop.substr(0, n)) return n;
+  }
+  return 0;
+}
+
+bool contains(const std::vector<int64_t>& ids, int64_t id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
+}  // namespace
+
+std::string_view name(StopReason reason) {
+  switch (reason) {
+    case StopReason::kNone: return "none";
+    case StopReason::kEnd: return "end";
+    case StopReason::kStopId: return "stop id";
+    case StopReason::kStopText: return "stop text";
+    case StopReason::kLength: return "length";
+    case StopReason::kContext: return "context";
+    case StopReason::kCancelled: return "cancelled";
+  }
+  return "";
+}
+
+Status Generator::begin(std::span<const int64_t> ids, const GenerateOptions& options) {
+  PTERYX_TRY(drain());
+  reason_ = StopReason::kCancelled;
+  const ModelInfo& info = model_.info();
+  if (ids.empty()) return invalid_argument("the prompt has no tokens");
+  if (static_cast<int64_t>(ids.size()) > info.context) {
+    return invalid_argument(fmt::format("the prompt has {} tokens, the context has room for {}",
+                                        ids.size(), info.context));
+  }
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] >= 0 && ids[i] < info.vocabulary) continue;
+    return invalid_argument(fmt::format(
+        "token {} of the prompt is {}, outside the vocabulary of {}", i, ids[i], info.vocabulary));
+  }
+  options_ = options;
+  std::erase(options_.stop, "");
+  if (options_.sampling.vocabulary == 0 && model_.tokenizer() != nullptr)
+    options_.sampling.vocabulary = static_cast<uint32_t>(model_.tokenizer()->size());
+  model_.steps().set(options_.sampling);
+  ids_.assign(ids.begin(), ids.end());
+  input_ = ids_;
+  const auto differ = std::mismatch(cached_.begin(), cached_.end(), ids.begin(), ids.end());
+  read_ = std::min(static_cast<size_t>(differ.first - cached_.begin()), ids.size() - 1);
+  cached_.resize(read_);
+  position_ = static_cast<int64_t>(read_);
+  timings_ = {.prompt_tokens = static_cast<int64_t>(ids.size()),
+              .cached_tokens = static_cast<int64_t>(read_)};
+  last_.reset();
+  held_.clear();
+  decoder_.reset();
+  if (model_.tokenizer() != nullptr)
+    decoder_.emplace(*model_.tokenizer(), llm::Specials::kSkip, llm::TextStart::kContinued);
+  started_ = Clock::now();
+  reason_ = options_.max_new_tokens == 0 ? StopReason::kLength : StopReason::kNone;
+  return {};
+}
+
+Result<Piece> Generator::step() {
+  if (done()) return invalid_argument("the text has come to its end");
+  if (read_ < input_.size()) return read_input();
+  if (options_.log_probabilities) {
+    const int64_t last = ids_.back();
+    return step_with_logits(std::span(&last, 1));
+  }
+  PTERYX_TRY(fill());
+  PTERYX_ASSIGN(const int32_t token, model_.steps().take());
+  return accept(token, std::nullopt);
+}
+
+// A chunk at a time; the last one draws the first token.
+Result<Piece> Generator::read_input() {
+  const auto chunk = static_cast<size_t>(model_.info().chunk);
+  const size_t count = std::min(input_.size() - read_, chunk);
+  const std::span<const int64_t> tokens = std::span(input_).subspan(read_, count);
+  const bool last = read_ + count == input_.size();
+  if (last && options_.log_probabilities) return step_with_logits(tokens);
+  PTERYX_TRY(last ? model_.steps().start(tokens, position_)
+                  : model_.steps().feed(tokens, position_));
+  read_ += count;
+  position_ += static_cast<int64_t>(count);
+  cached_.insert(cached_.end(), tokens.begin(), tokens.end());
+  if (!last) return Piece{};
+  PTERYX_TRY(fill());
+  PTERYX_ASSIGN(const int32_t token, model_.steps().take());
+  return accept(token, std::nullopt);
+}
+
+Result<Piece> Generator::step_with_logits(std::span<const int64_t> tokens) {
+  PTERYX_ASSIGN(const Steps::Drawn drawn, model_.steps().run(tokens, position_));
+  if (read_ < input_.size()) {
+    read_ += tokens.size();
+    cached_.insert(cached_.end(), tokens.begin(), tokens.end());
+  }
+  position_ += static_cast<int64_t>(tokens.size());
+  return accept(drawn.token, log_probability(drawn.logits, drawn.token));
+}
+
+// Starts as many steps as may run ahead and can be of use.
+Status Generator::fill() {
+  Steps& steps = model_.steps();
+  while (steps.under_way() < steps.depth()) {
+    const int64_t drawn = timings_.new_tokens + steps.under_way();
+    const bool enough = options_.max_new_tokens >= 0 && drawn >= options_.max_new_tokens;
+    if (enough || position_ >= model_.info().context) break;
+    PTERYX_TRY(steps.start_next(position_));
+    ++position_;
+  }
+  return {};
+}
+
+Result<Piece> Generator::accept(int64_t token, std::optional<double> log_probability) {
+  const Clock::time_point now = Clock::now();
+  if (timings_.new_tokens == 0) {
+    timings_.prompt_ms = ms_between(started_, now);
+    first_ = now;
+  }
+  timings_.decode_ms = ms_between(first_, now);
+  if (last_) cached_.push_back(*last_);  // the step that drew this one read it
+  last_ = token;
+  Piece piece{.token = token, .text = {}, .log_probability = log_probability};
+  if (!options_.ignore_end && contains(model_.info().eos, token)) {
+    PTERYX_TRY(stop(StopReason::kEnd, piece));
+    return piece;
+  }
+  if (contains(options_.stop_ids, token)) {
+    PTERYX_TRY(stop(StopReason::kStopId, piece));
+    return piece;
+  }
+  ids_.push_back(token);
+  ++timings_.new_tokens;
+  if (decoder_) {
+    PTERYX_ASSIGN(const std::string text, decoder_->push(static_cast<llm::TokenId>(token)));
+    PTERYX_TRY(emit(text, piece));
+  }
+  if (!done() && timings_.new_tokens == options_.max_new_tokens)
+    PTERYX_TRY(stop(StopReason::kLength, piece));
+  const bool out_of_room = position_ >= model_.info().context && model_.steps().under_way() == 0;
+  if (!done() && out_of_room) {
+    if (options_.shift) {
+      shift();
+    } else {
+      PTERYX_TRY(stop(StopReason::kContext, piece));
+    }
+  }
+  return piece;
+}
+
+// Text goes out unless it may be the beginning of a stop text.
+Status Generator::emit(const std::string& text, Piece& piece) {
+  held_ += text;
+  size_t end = std::string::npos;
+  for (const std::string& s : options_.stop) end = std::min(end, held_.find(s));
+  if (end != std::string::npos) {
+    held_.resize(end);
+    decoder_.reset();
+    return stop(StopReason::kStopText, piece);
+  }
+  size_t keep = 0;
+  for (const std::string& s : options_.stop) keep = std::max(keep, overlap(held_, s));
+  piece.text = held_.substr(0, held_.size() - keep);
+  held_.erase(0, held_.size() - keep);
+  return {};
+}
+
+Status Generator::stop(StopReason reason, Piece& piece) {
+  reason_ = reason;
+  if (decoder_) held_ += decoder_->finish();
+  piece.text += held_;
+  held_.clear();
+  return drain();
+}
+
+// Steps that ran ahead of a stop: nobody wants their tokens, and what they wrote into the caches
+// stands behind the end of the text.
+Status Generator::drain() {
+  while (model_.steps().under_way() > 0) {
+    auto token = model_.steps().take();
+    if (!token.ok()) return std::move(token).status();
+  }
+  return {};
+}
+
+// The newer half of the text, behind its first token, is read again from position 0 on.
+void Generator::shift() {
+  const auto context = static_cast<size_t>(model_.info().context);
+  const size_t kept = std::max<size_t>(context / 2, 1);
+  std::vector<int64_t> text = cached_;
+  text.push_back(*last_);
+  input_.assign(text.end() - static_cast<ptrdiff_t>(std::min(kept, text.size())), text.end());
+  if (model_.info().bos && !text.empty() && text.front() == *model_.info().bos)
+    input_.front() = text.front();
+  cached_.clear();
+  last_.reset();
+  read_ = 0;
+  position_ = 0;
+}
+
+void Generator::cancel() {
+  if (done()) return;
+  Piece ignored;
+  const Status s = stop(StopReason::kCancelled, ignored);
+  static_cast<void>(s.ok());
+}
+
+}  // namespace pteryx::generate

@@ -1,0 +1,106 @@
+// Text from a language model, as a machine that is stepped: the command line, a server and a page
+// drive it alike.
+//
+//   Generator g(model);
+//   PTERYX_TRY(g.begin(ids, options));
+//   while (!g.done()) {
+//     PTERYX_ASSIGN(const Piece piece, g.step());
+//     show(piece.text);
+//   }
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "pteryx/generate/model.h"
+
+namespace pteryx::generate {
+
+enum class StopReason : uint8_t {
+  kNone,      // not stopped
+  kEnd,       // the model ended its text
+  kStopId,    // one of GenerateOptions::stop_ids
+  kStopText,  // one of GenerateOptions::stop
+  kLength,    // max_new_tokens
+  kContext,   // no position is left
+  kCancelled,
+};
+std::string_view name(StopReason reason);
+
+struct GenerateOptions {
+  ops::SampleSettings sampling = {};
+  int64_t max_new_tokens = -1;         // -1: as many as there are positions
+  std::vector<std::string> stop = {};  // text ends before the first of these
+  std::vector<int64_t> stop_ids = {};
+  bool ignore_end = false;
+  bool shift = false;              // at the end of the context, forget the older half and go on
+  bool log_probabilities = false;  // of drawn tokens, by the softmax of the logits as they are
+};
+
+struct Piece {
+  std::optional<int64_t> token;  // none while the prompt is read
+  std::string text;              // what is complete with it, UTF-8
+  std::optional<double> log_probability;
+};
+
+struct Timings {
+  int64_t prompt_tokens = 0;
+  int64_t cached_tokens = 0;  // of the prompt, found in the caches
+  int64_t new_tokens = 0;
+  double prompt_ms = 0;  // until the first token was there
+  double decode_ms = 0;  // from the first token to the last
+};
+
+class Generator {
+ public:
+  explicit Generator(Model& model) : model_(model) {}
+
+  // Starts on a text given as ids: a whole conversation so far. What the caches have of it already
+  // is not computed again. Errors: kInvalidArgument for ids outside the vocabulary, no ids, or more
+  // than the context has room for.
+  Status begin(std::span<const int64_t> ids, const GenerateOptions& options);
+  // Reads a chunk of the prompt, or gives the next token.
+  Result<Piece> step();
+  void cancel();
+  bool done() const { return reason_ != StopReason::kNone; }
+  StopReason reason() const { return reason_; }
+  const Timings& timings() const { return timings_; }
+  // The prompt and all tokens drawn since begin, the one that ended the text left out.
+  const std::vector<int64_t>& ids() const { return ids_; }
+  // Forgets what the caches hold.
+  void reset() { cached_.clear(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  Result<Piece> read_input();
+  Status fill();
+  Result<Piece> accept(int64_t token, std::optional<double> log_probability);
+  Result<Piece> step_with_logits(std::span<const int64_t> tokens);
+  Status emit(const std::string& text, Piece& piece);
+  Status stop(StopReason reason, Piece& piece);
+  Status drain();
+  void shift();
+
+  Model& model_;
+  GenerateOptions options_;
+  std::vector<int64_t> ids_;
+  std::vector<int64_t> input_;   // what is read before tokens are drawn
+  size_t read_ = 0;              // of it
+  std::vector<int64_t> cached_;  // tokens whose rows the caches hold, by position
+  std::optional<int64_t> last_;  // drawn, and perhaps not yet in the caches
+  int64_t position_ = 0;         // of the next step
+  std::optional<llm::StreamDecoder> decoder_;
+  std::string held_;  // text that may be the beginning of a stop text
+  StopReason reason_ = StopReason::kCancelled;
+  Timings timings_;
+  Clock::time_point started_;
+  Clock::time_point first_;
+};
+
+}  // namespace pteryx::generate
