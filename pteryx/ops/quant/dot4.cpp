@@ -7,7 +7,9 @@
 #include <bit>
 #include <cmath>
 
+#include "pteryx/ops/fold.h"
 #include "pteryx/ops/quant/texts.h"
+#include "pteryx/ops/shaders/fold_many.h"
 #include "pteryx/ops/shaders/qlinear_dot4.h"
 #include "pteryx/ops/shaders/x_codes.h"
 #include "pteryx/ops/shaders/x_rounded.h"
@@ -23,14 +25,14 @@ struct Shape {
   uint32_t rows = 1;
   uint32_t planes = 2;
   uint32_t columns = 8;
-  uint32_t deep = 64;
+  uint32_t team = 64;
   uint32_t sets = 4;
   uint32_t block = 32;
 
   uint64_t workgroup_bytes(int64_t unit_codes) const {
-    const uint64_t x = uint64_t{rows} * deep * 4 * (planes * static_cast<uint64_t>(unit_codes) / 4);
-    const uint64_t scales = uint64_t{rows} * deep * 4 * (1 + planes);
-    return x + scales + uint64_t{sets} * (deep / block) * rows * columns * 4;
+    const uint64_t x = uint64_t{rows} * team * 4 * (planes * static_cast<uint64_t>(unit_codes) / 4);
+    const uint64_t scales = uint64_t{rows} * team * 4 * (1 + planes);
+    return x + scales + uint64_t{sets} * (team / block) * rows * columns * 4;
   }
 };
 
@@ -53,25 +55,50 @@ Shape shape_of(const QLinear& d, uint32_t planes, const gpu::Caps& caps) {
   Shape s{.rows = std::max(u32(d.m), 1U), .planes = planes};
   const uint32_t lanes = std::bit_floor(std::min(caps.subgroup_min, 32U));
   const uint32_t units = u32(up(d.k, unit(d)));
-  s.deep = std::clamp(std::bit_ceil(units), lanes, std::min(caps.max_invocations, 256U));
+  s.team = std::clamp(std::bit_ceil(units), lanes, std::min(caps.max_invocations, 256U));
   // More columns each reuse x more often; fewer leave more invocations to hide latency with.
-  const bool many = d.n / 8 * s.deep >= kWave / 8 && s.rows < 4;
+  const bool many = d.n / 8 * s.team > kWave / 2 && s.rows < 4;
   s.columns = std::min(many ? 8U : 4U, lanes);
-  if (d.n / s.columns * s.deep >= kWave) s.deep = std::clamp(64U, lanes, s.deep);
+  if (d.n / s.columns * s.team >= kWave) s.team = std::clamp(64U, lanes, s.team);
   s.sets = 1;
-  while (s.deep > lanes && s.workgroup_bytes(unit(d)) > caps.max_workgroup_bytes) s.deep /= 2;
-  s.block = std::min(lanes, s.deep);
+  s.block = lanes;
+  while (s.team > lanes && s.workgroup_bytes(unit(d)) > caps.max_workgroup_bytes) s.team /= 2;
   // x is rounded once per workgroup; but one wave of workgroups should hold all columns.
-  const int64_t total = up(d.n, s.columns) * s.deep;
+  const int64_t total = up(d.n, s.columns) * s.team;
   const uint32_t wanted =
       std::min(total <= kWave && total > kWave / 2 ? 512U : 256U, caps.max_invocations);
-  while (s.deep * s.sets * 2 <= wanted && s.sets * s.columns < d.n) {
+  while (s.team * s.sets * 2 <= wanted && s.sets * s.columns < d.n) {
     s.sets *= 2;
     if (s.workgroup_bytes(unit(d)) <= caps.max_workgroup_bytes) continue;
     s.sets /= 2;
     break;
   }
   return s;
+}
+
+// Four scales are one load where rows of them start at multiples of four.
+bool scales_in_fours(const QLinear& d) { return d.scale_row % 4 == 0; }
+
+Bind bind_scales(const QLinear& d) {
+  if (!scales_in_fours(d)) return {"scales", d.scales};
+  return {"scales", d.scales, Access::kRawRead,
+          d.scales.dtype == DType::kF16 ? "vec2<u32>" : "vec4<f32>"};
+}
+
+std::string scale4_text(const QLinear& d) {
+  const std::string head = fmt::format(
+      "fn scale4(n: u32, k: u32) -> vec4<f32> {{\n  let i = {}min(n, (params.n - 1u) / 4u * 4u);\n",
+      d.scale_row == 0 ? "" : "k / params.group * params.scale_row + ");
+  if (!scales_in_fours(d)) {
+    return head +
+           "  let more = params.n - 1u - min(n, params.n - 1u);\n"
+           "  return vec4<f32>(load_scales(i), load_scales(i + min(1u, more)), load_scales(i + "
+           "min(2u, more)), load_scales(i + min(3u, more)));\n}\n";
+  }
+  if (d.scales.dtype != DType::kF16) return head + "  return scales[i / 4u];\n}\n";
+  return head +
+         "  let w = scales[i / 4u];\n  return vec4<f32>(unpack2x16float(w.x), "
+         "unpack2x16float(w.y));\n}\n";
 }
 
 std::string codes_text(const QLinear& d) {
@@ -104,22 +131,25 @@ Status plan_dot4(const Node& n, Plan& p) {
   PTERYX_TRY(use_vectors(n, p, d));
   const Shape s = shape_of(d, planes_of(d, p.context().precision), p.caps());
   const bool nibbles = d.codes != Codes::kBytes;
-  const std::string text = fmt::format(
+  const std::string prelude = fmt::format(
       "const rows: u32 = {}u;\nconst planes: u32 = {}u;\nconst columns: u32 = {}u;\n"
-      "const deep: u32 = {}u;\nconst sets: u32 = {}u;\nconst block: u32 = {}u;\n"
-      "const nibbles: bool = {};\nconst zero_code: i32 = {};\n{}{}",
-      s.rows, s.planes, s.columns, s.deep, s.sets, s.block, nibbles, nibbles ? 8 : 0,
-      coded(d) ? codes_text(d) : "", coded(d) ? shaders::x_codes.code : shaders::x_rounded.code);
-  Pieces parts = pieces(d, text, true);
-  if (d.row_scale) {
-    parts.bind.insert(parts.bind.end() - 1,
-                      {{"row_scale", *d.row_scale}, {"row_zero", *d.row_zero}});
-  }
+      "const sets: u32 = {}u;\nconst team: u32 = {}u;\nconst wg_size: u32 = team * sets;\n"
+      "const block: u32 = {}u;\nconst count: u32 = rows * columns;\nconst width: u32 = columns;\n"
+      "const nibbles: bool = {};\nconst zero_code: i32 = {};\n{}{}{}{}{}{}{}{}",
+      s.rows, s.planes, s.columns, s.sets, s.team, s.block, nibbles, nibbles ? 8 : 0, fetch_text(d),
+      scale4_text(d), x4_text(d), finish_text(d),
+      put_text(row_access(d.y.dtype, d.n), d.y.dtype, true), coded(d) ? codes_text(d) : "",
+      coded(d) ? shaders::x_codes.code : shaders::x_rounded.code, shaders::fold_many.code);
+  std::vector<Bind> bind = {bind_x(d), bind_vectors(d), bind_scales(d)};
+  if (d.bias) bind.push_back({"bias", *d.bias});
+  if (d.row_scale) bind.push_back({"row_scale", *d.row_scale});
+  if (d.row_zero) bind.push_back({"row_zero", *d.row_zero});
+  bind.push_back({"y", d.y, row_access(d.y.dtype, d.n)});
   const auto params = make_params(d);
   return p.dispatch(n, {.shader = &shaders::qlinear_dot4,
                         .variant = nibbles ? "4-bit" : "8-bit",
-                        .prelude = parts.prelude,
-                        .bind = std::move(parts.bind),
+                        .prelude = prelude,
+                        .bind = std::move(bind),
                         .params = bytes_of(params),
                         .grid = per_group(up(d.n, s.columns * s.sets), p.caps()),
                         .subgroups = true});

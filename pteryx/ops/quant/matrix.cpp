@@ -106,11 +106,10 @@ Status plan_matrix(const Node& n, Plan& p) {
   if (whole && d.bias) bind.push_back({"bias", *d.bias});
   bind.push_back({"y", y, access});
   const std::string prelude =
-      fmt::format("const tile: u32 = {}u;\nconst along_k: bool = true;\n{}{}{}{}{}{}{}{}", Tile,
-                  kBatches, scale_text(d), fetch_text(d), halves_text(order), weights_text(d),
-                  whole ? finish_text(d) : "", put_text(access, y.dtype, whole),
-                  shaders::matrix_ops.code) +
-      matrix_sums_text(Tile);
+      fmt::format("const tile: u32 = {}u;\nconst along_k: bool = true;\n{}{}{}{}{}{}{}{}{}{}", Tile,
+                  kBatches, scale_text(d), fetch_text(d), quad_text(d), halves_text(order),
+                  weights_text(d), whole ? finish_text(d) : "", put_text(access, y.dtype, whole),
+                  shaders::matrix_ops.code, matrix_sums_text(Tile));
   PTERYX_TRY(p.dispatch(n, {.shader = &shaders::qlinear_matrix,
                             .variant = Tile == 128 ? "128" : "64",
                             .prelude = prelude,

@@ -84,17 +84,22 @@ std::string code_text(const QLinear& d) {
 }
 
 std::string fetch_text(const QLinear& d) {
+  return fmt::format(
+      "const unit: u32 = {}u;\n"
+      "fn fetch(n: u32, u: u32) -> vec4<u32> {{ return weight[n * (params.row_bytes / 16u) + u]; "
+      "}}\n",
+      unit(d));
+}
+
+std::string quad_text(const QLinear& d) {
   const bool bytes = d.codes == Codes::kBytes;
   const std::string codes =
       bytes ? fmt::format(fmt::runtime(kFourBytes), "p[j]")
             : std::string(
                   "vec4<f32>((vec4<u32>(p[j / 2u] >> (j % 2u * 16u)) >> vec4<u32>(0u, 4u, 8u, "
                   "12u)) & vec4<u32>(15u))");
-  std::string text = fmt::format(
-      "const unit: u32 = {}u;\nconst code_offset: f32 = {};\n"
-      "fn fetch(n: u32, u: u32) -> vec4<u32> {{ return weight[n * (params.row_bytes / 16u) + u]; "
-      "}}\n",
-      unit(d), !bytes && one_scale(d) ? "8.0" : "0.0");
+  const std::string text =
+      fmt::format("const code_offset: f32 = {};\n", !bytes && one_scale(d) ? "8.0" : "0.0");
   if (one_scale(d)) {
     return text +
            fmt::format(
@@ -195,7 +200,7 @@ Pieces pieces(const QLinear& d, std::string_view text, bool finished) {
   if (finished && d.bias) p.bind.push_back({"bias", *d.bias});
   p.bind.push_back({"y", d.y, access});
   p.prelude =
-      fmt::format("{}{}{}{}{}{}", scale_text(d), fetch_text(d), x4_text(d),
+      fmt::format("{}{}{}{}{}{}{}", scale_text(d), fetch_text(d), quad_text(d), x4_text(d),
                   finished ? finish_text(d) : "", put_text(access, d.y.dtype, finished), text);
   return p;
 }

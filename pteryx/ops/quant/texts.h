@@ -31,8 +31,9 @@ Bind bind_vectors(const QLinear& d);
 std::string scale_text(const QLinear& d);
 // fn code: a single one, from weights bound for reading by element.
 std::string code_text(const QLinear& d);
-// unit, code_offset, fetch, quad, unit_scale of common/qlinear.wgsl.
+// unit and fetch of common/qlinear.wgsl; the other two are code_offset, quad and unit_scale.
 std::string fetch_text(const QLinear& d);
+std::string quad_text(const QLinear& d);
 
 // ---------------------------------------------------------------- x and y
 
