@@ -38,12 +38,6 @@ Result<Tensor> plan_halves(const Node& n, Plan& p, const MatMul& d) {
   return y;
 }
 
-// Eight halves of b are one load.
-bool in_vectors(const Fetch& b) {
-  return b.dtype == DType::kF16 && b.whole() && b.inner_size % 8 == 0 && b.outer_step % 8 == 0 &&
-         b.batch_step % 8 == 0;
-}
-
 std::string weights_text(const MatMul& d, const Fetch& b) {
   const std::string head = fmt::format(
       "const unit_b: u32 = 8u;\nfn scale_b(n: u32, k: u32) -> f32 {{ return 1.0; }}\n"
@@ -51,7 +45,7 @@ std::string weights_text(const MatMul& d, const Fetch& b) {
       "fn raw_b(batch: u32, n: u32, k: u32) -> vec4<u32> {{\n  let base = batch * params.b_batch;\n"
       "  let outer = {};\n  let inner = {};\n",
       d.b_along_k() ? "n" : "k", d.b_along_k() ? "k" : "n");
-  if (in_vectors(b)) {
+  if (in_eights(b)) {
     return head +
            fmt::format(
                "  if (outer >= params.{} || inner >= params.{}) {{ return vec4<u32>(0u); }}\n"
@@ -92,7 +86,7 @@ Status plan_matrix(const Node& n, Plan& p) {
   params.splits = u32(t.splits);
   params.chunk = u32(t.chunk);
   std::vector<Bind> bind = {{"a", a, Access::kRawRead, "vec4<u32>"}, bind_operand(b, d.b.tensor)};
-  if (in_vectors(b)) bind[1] = {"b", d.b.tensor, Access::kRawRead, "vec4<u32>"};
+  if (in_eights(b)) bind[1] = {"b", d.b.tensor, Access::kRawRead, "vec4<u32>"};
   if (whole && d.add) bind.push_back({"add", d.add->tensor});
   bind.push_back({"y", y, access});
   const std::string prelude =

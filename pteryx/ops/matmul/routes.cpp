@@ -6,8 +6,10 @@
 #include "pteryx/ops/fold.h"
 #include "pteryx/ops/matmul/matrix.h"
 #include "pteryx/ops/matmul/texts.h"
+#include "pteryx/ops/shaders/fold_many.h"
 #include "pteryx/ops/shaders/matmul_gemv.h"
 #include "pteryx/ops/shaders/matmul_gemv_columns.h"
+#include "pteryx/ops/shaders/matmul_gemv_subgroup.h"
 #include "pteryx/ops/shaders/matmul_naive.h"
 #include "pteryx/ops/shaders/matmul_tiled.h"
 
@@ -45,7 +47,50 @@ Status plan_gemv_columns(const Node& n, Plan& p, const MatMul& d, uint32_t rows)
                         .grid = per_group(d.batches * up(d.n, 32), p.caps())});
 }
 
-template <FoldRoute R>
+// fn b8 of matmul_gemv_subgroup.wgsl.
+std::string b8_text(const Fetch& b) {
+  if (!in_eights(b)) {
+    return fetch_text(b) +
+           "fn b8(base: u32, n: u32, k: u32) -> array<vec4<f32>, 2> {\n"
+           "  return array<vec4<f32>, 2>(b4(base, n, k), b4(base, n, k + 4u));\n}\n";
+  }
+  return "fn b8(base: u32, n: u32, k: u32) -> array<vec4<f32>, 2> {\n"
+         "  let w = b[(base + min(n, params.n - 1u) * params.b_column + k) / 8u];\n"
+         "  return array<vec4<f32>, 2>(vec4<f32>(unpack2x16float(w.x), unpack2x16float(w.y)),\n"
+         "                             vec4<f32>(unpack2x16float(w.z), "
+         "unpack2x16float(w.w)));\n}\n";
+}
+
+Status plan_gemv_subgroup(const Node& n, Plan& p) {
+  PTERYX_ASSIGN(const MatMul d, describe_matmul(n));
+  if (d.m == 0) return {};
+  const int64_t units = d.batches * up(d.n, 4);
+  Fold f{
+      .team = 32, .workgroup = 128, .block = std::bit_floor(std::min(p.caps().subgroup_min, 32U))};
+  // Small products need more invocations for each result to keep the memory busy.
+  while (f.team < 256 && f.team * 8 < d.k && units * f.team < kEnoughInvocations) f.team *= 2;
+  f.workgroup = std::max(f.workgroup, f.team);
+  const Fetch a = fetch_a(d);
+  const Fetch b = fetch_b(d);
+  const Access access = row_access(d.y.dtype, d.n);
+  const std::string prelude = fmt::format(
+      "const rows: u32 = {}u;\nconst team: u32 = {}u;\nconst wg_size: u32 = {}u;\n"
+      "const block: u32 = {}u;\nconst count: u32 = rows * 4u;\nconst width: u32 = 4u;\n{}{}{}{}{}",
+      d.m, f.team, f.workgroup, f.block, fetch_text(a), b8_text(b), epilogue_text(d),
+      put_text(access, d.y.dtype, kFinished), shaders::fold_many.code);
+  std::vector<Bind> bind = {bind_operand(a, d.a.tensor), bind_operand(b, d.b.tensor)};
+  if (in_eights(b)) bind[1] = {"b", d.b.tensor, Access::kRawRead, "vec4<u32>"};
+  if (d.add) bind.push_back({"add", d.add->tensor});
+  bind.push_back({"y", d.y, access});
+  const auto params = make_params(d);
+  return p.dispatch(n, {.shader = &shaders::matmul_gemv_subgroup,
+                        .prelude = prelude,
+                        .bind = std::move(bind),
+                        .params = bytes_of(params),
+                        .grid = f.grid(units, p.caps()),
+                        .subgroups = true});
+}
+
 Status plan_gemv(const Node& n, Plan& p) {
   PTERYX_ASSIGN(const MatMul d, describe_matmul(n));
   if (d.m == 0) return {};
@@ -54,15 +99,14 @@ Status plan_gemv(const Node& n, Plan& p) {
   // Small products need more invocations for each result to keep the memory busy.
   const int64_t units = d.batches * up(d.n, 4);
   const bool wide = units * 32 < kEnoughInvocations && d.k >= 2048;
-  const Fold f = make_fold(R, wide ? 1024 : 256, 256, p.caps());
+  const Fold f = make_fold(FoldRoute::kTree, wide ? 1024 : 256, 256, p.caps());
   Pieces parts = pieces(d, fmt::format("const rows: u32 = {}u;\n{}", rows, f.prelude()));
   const auto params = make_params(d);
   return p.dispatch(n, {.shader = &shaders::matmul_gemv,
                         .prelude = parts.prelude,
                         .bind = std::move(parts.bind),
                         .params = bytes_of(params),
-                        .grid = f.grid(units, p.caps()),
-                        .subgroups = f.block != 0});
+                        .grid = f.grid(units, p.caps())});
 }
 
 // Too few tiles for the GPU: cut k, so that parts of it run at once.
@@ -124,8 +168,8 @@ bool suits_large(const Node& n, const gpu::Caps& /*caps*/) {
 bool never(const Node& /*n*/, const gpu::Caps& /*caps*/) { return false; }
 
 constexpr Route kRoutes[] = {
-    {"gemv_subgroup", fits_gemv_subgroup, plan_gemv<FoldRoute::kSubgroup>},
-    {"gemv", fits_gemv, plan_gemv<FoldRoute::kTree>},
+    {"gemv_subgroup", fits_gemv_subgroup, plan_gemv_subgroup},
+    {"gemv", fits_gemv, plan_gemv},
     {"matrix", fits_matrix<128>, plan_matrix<128>, suits_matrix<128>, Precision::kF16},
     {"matrix_small", fits_matrix<64>, plan_matrix<64>, suits_matrix<64>, Precision::kF16},
     {"tiled_large", fits_tiled<8>, plan_tiled<8>, suits_large},

@@ -11,6 +11,11 @@ Bind bind_operand(const Fetch& f, const Tensor& t) {
   return {f.name, t, Access::kRawRead, f.dtype == DType::kF16 ? "vec2<u32>" : "vec4<f32>"};
 }
 
+bool in_eights(const Fetch& f) {
+  return f.dtype == DType::kF16 && f.whole() && f.inner_size % 8 == 0 && f.outer_step % 8 == 0 &&
+         f.batch_step % 8 == 0;
+}
+
 std::string fetch_text(const Fetch& f) {
   const std::string head = fmt::format(
       "fn {0}4(base: u32, outer: u32, inner: u32) -> vec4<f32> {{\n"

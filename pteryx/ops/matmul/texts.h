@@ -33,6 +33,8 @@ struct Fetch {
 Fetch fetch_a(const MatMul& d);
 Fetch fetch_b(const MatMul& d);
 Bind bind_operand(const Fetch& f, const Tensor& t);
+// Eight halves are one load of 16 bytes.
+bool in_eights(const Fetch& f);
 // fn a4 or b4 of common/matmul.wgsl.
 std::string fetch_text(const Fetch& f);
 
