@@ -36,10 +36,11 @@ struct Draft {
     n.args = std::move(args);
     g.nodes.push_back(std::move(n));
   }
-  Result<Layout> layout() const {
+  using Routes = std::vector<std::pair<std::string, std::string>>;
+  Result<Layout> layout(const Routes& routes = {}) const {
     gpu::Caps caps;
     caps.max_buffer_bytes = caps.max_binding_bytes = 1U << 30;
-    return make_layout(g, {.caps = caps, .forced_routes = {}}, {});
+    return make_layout(g, {.caps = caps, .forced_routes = routes}, {});
   }
 };
 
@@ -84,6 +85,29 @@ TEST(Layout, CopiesInACircleComeToAnEnd) {
   const auto layout = d.layout();
   ASSERT_TRUE(layout.ok()) << layout.status().message();
   EXPECT_EQ(layout->item_source[2], layout->root_of[graph::index(x)]);
+}
+
+// Rows of 4 bytes are laid out anew in vectors of 16; two nodes share the result.
+TEST(Layout, AConstantInAnotherLayoutCountsOnce) {
+  const std::vector<std::byte> codes(size_t{5} * 4);
+  const std::vector<std::byte> numbers(size_t{8} * 4);
+  const auto constants = [&](int nodes, std::string_view route) {
+    Draft d;
+    const ValueId x = d.tensor({1, 8});
+    const ValueId w = d.value(Tensor{.dtype = DType::kU8, .max = {5, 4}, .data = Bytes(codes)});
+    const ValueId s = d.value(Tensor{.dtype = DType::kF32, .max = {1, 8}, .data = Bytes(numbers)});
+    const ValueId group = d.value(int64_t{8});
+    d.g.inputs = {x};
+    for (int i = 0; i < nodes; ++i) {
+      const ValueId none = d.value(graph::Null{});
+      d.call("et_vk.linear_q4gsw.default", {x, w, s, group, none, d.tensor({1, 5})});
+    }
+    const auto layout = d.layout({{"qlinear", std::string(route)}});
+    EXPECT_TRUE(layout.ok());
+    return layout.ok() ? layout->memory.constants : 0;
+  };
+  EXPECT_EQ(constants(1, "gemv"), constants(1, "naive") + 5 * 16);
+  EXPECT_EQ(constants(2, "gemv"), constants(1, "gemv"));
 }
 
 // In a run the caller would be to blame for sizes that do not go together.

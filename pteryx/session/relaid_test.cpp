@@ -1,0 +1,114 @@
+// Constants in another layout than the file's, made by the session. SPDX-License-Identifier:
+// BSD-3-Clause
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+
+#include "pteryx/gpu/device.h"
+#include "pteryx/ops/table.h"
+#include "pteryx/session/inspect.h"
+#include "pteryx/session/method.h"
+
+namespace pteryx {
+namespace {
+
+using graph::Tensor;
+using graph::ValueId;
+
+constexpr int64_t kIn = 24;  // rows of 12 bytes: no whole vectors
+constexpr int64_t kOut = 6;
+
+std::shared_ptr<gpu::Device> device() {
+  static const std::shared_ptr<gpu::Device> d = [] {
+    auto r = gpu::open_device();
+    if (!r.ok()) std::abort();
+    return *r;
+  }();
+  return d;
+}
+
+struct Weights {
+  std::vector<std::byte> codes = std::vector<std::byte>(kOut * kIn / 2);
+  std::vector<float> scales = {0.5F, 1, 0.25F, 2, 1, 0.5F};
+  Weights() {
+    for (size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<std::byte>(i * 37 + 11);
+  }
+};
+
+// Two layers that share a weight: y is their sum.
+graph::Graph two_layers(const Weights& w) {
+  graph::Graph g;
+  const auto value = [&](graph::Value v) {
+    g.values.push_back(std::move(v));
+    g.labels.push_back("value " + std::to_string(g.values.size() - 1));
+    return ValueId{static_cast<uint32_t>(g.values.size() - 1)};
+  };
+  const auto tensor = [&](int64_t columns) {
+    return value(Tensor{.dtype = DType::kF32, .max = {8, columns}});
+  };
+  const auto call = [&](std::string_view op, std::vector<ValueId> args) {
+    graph::Node n;
+    n.spelling = op;
+    n.op = ops::lookup().find(op);
+    n.args = std::move(args);
+    g.nodes.push_back(std::move(n));
+  };
+  const ValueId x = value(Tensor{.dtype = DType::kF32, .max = {8, kIn}, .dynamic = true});
+  const ValueId codes =
+      value(Tensor{.dtype = DType::kU8, .max = {kOut, kIn / 2}, .data = Bytes(w.codes)});
+  const ValueId scales = value(
+      Tensor{.dtype = DType::kF32, .max = {kOut}, .data = std::as_bytes(std::span(w.scales))});
+  const ValueId a = tensor(kOut);
+  const ValueId b = tensor(kOut);
+  const ValueId y = tensor(kOut);
+  call("et_vk.linear_qcs4w.default", {x, codes, scales, a});
+  call("et_vk.linear_qcs4w.default", {x, codes, scales, b});
+  call("aten.add.Tensor", {a, b, value(int64_t{1}), y});
+  g.inputs = {x};
+  g.outputs = {y};
+  return g;
+}
+
+struct Loaded {
+  ConstantPool constants{device()};
+  std::unique_ptr<Method> method;
+
+  explicit Loaded(const Weights& w, const std::string& routes) {
+    graph::Graph g = two_layers(w);
+    const auto context = make_context(device()->caps(), routes);
+    if (!context.ok()) std::abort();
+    auto layout = make_layout(g, *context, {});
+    if (!layout.ok()) std::abort();
+    auto made =
+        Method::create(std::move(g), std::move(layout).value(), device(), *context, constants, {});
+    if (made.ok()) method = std::move(made).value();
+  }
+  std::vector<float> run(int64_t rows) {
+    std::vector<float> x(static_cast<size_t>(rows * kIn));
+    for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7) - 2.5F;
+    const Value inputs[] = {tensor<float>({rows, kIn}, x)};
+    const auto y = method->run(inputs);
+    EXPECT_TRUE(y.ok()) << (y.ok() ? "" : y.status().message());
+    if (!y.ok()) return {};
+    const auto values = y->front().tensor()->as<float>();
+    return {values.begin(), values.end()};
+  }
+};
+
+TEST(Relaid, GivesTheSameNumbersAndIsMadeOnce) {
+  const Weights w;
+  Loaded naive(w, "qlinear:naive");
+  Loaded relaid(w, "qlinear:gemv");
+  ASSERT_NE(naive.method, nullptr);
+  ASSERT_NE(relaid.method, nullptr);
+  const std::vector<float> first = relaid.run(8);
+  ASSERT_EQ(first.size(), size_t{8 * kOut});
+  EXPECT_EQ(first, naive.run(8));  // small integers and powers of two: exact
+  const gpu::Counters before = device()->counters();
+  EXPECT_EQ(relaid.run(3), naive.run(3));
+  const gpu::Counters after = device()->counters();
+  EXPECT_EQ(after.submits - before.submits, 2U);  // a new size makes no constant again
+}
+
+}  // namespace
+}  // namespace pteryx
