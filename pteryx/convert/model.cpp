@@ -46,6 +46,29 @@ std::string_view file_text(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+Result<Model> model_from_file(const std::string& path) {
+  PTERYX_ASSIGN(auto file, MappedFile::open(path));
+  const bool gguf = file_text(file->bytes()).starts_with("GGUF");
+  auto read = gguf ? model_from_gguf(file->bytes()) : model_from_llama2c(file->bytes());
+  if (!read.ok()) return std::move(read).status().during("reading " + path);
+  Model m = std::move(read).value();
+  m.weights.files.push_back(std::move(file));
+  return m;
+}
+
+Status replace_tokenizer(const std::string& path, Model& m) {
+  PTERYX_ASSIGN(const auto file, MappedFile::open(path));
+  const std::string_view kind = path.ends_with(".json")    ? "tokenizer.json"
+                                : path.ends_with(".model") ? "sentencepiece"
+                                                           : "llama2c";
+  std::erase_if(m.attachments, [](const Attachment& a) {
+    return a.key == kTokenizerKey || a.key == kTokenizerKindKey;
+  });
+  m.attachments.push_back({std::string(kTokenizerKey), std::string(file_text(file->bytes()))});
+  m.attachments.push_back({std::string(kTokenizerKindKey), std::string(kind)});
+  return {};
+}
+
 }  // namespace
 
 std::string tensor_name(Naming naming, Part part, int64_t layer) {
@@ -127,28 +150,13 @@ Result<Model> model_from_llama2c(Bytes file) {
 
 Result<Model> open_model(const std::string& path, const std::string& tokenizer) {
   std::error_code ignored;
+  Model m;
   if (std::filesystem::is_directory(path, ignored)) {
-    PTERYX_ASSIGN(Model m, model_from_folder(path));
-    return m;
+    PTERYX_ASSIGN(m, model_from_folder(path));
+  } else {
+    PTERYX_ASSIGN(m, model_from_file(path));
   }
-  PTERYX_ASSIGN(auto file, MappedFile::open(path));
-  const bool gguf = file_text(file->bytes()).starts_with("GGUF");
-  auto read = gguf ? model_from_gguf(file->bytes()) : model_from_llama2c(file->bytes());
-  if (!read.ok()) return std::move(read).status().during("reading " + path);
-  Model m = std::move(read).value();
-  m.weights.files.push_back(std::move(file));
-  if (!tokenizer.empty()) {
-    PTERYX_ASSIGN(const auto bytes, MappedFile::open(tokenizer));
-    const bool json = tokenizer.ends_with(".json");
-    const bool sentencepiece = tokenizer.ends_with(".model");
-    std::erase_if(m.attachments, [](const Attachment& a) {
-      return a.key == kTokenizerKey || a.key == kTokenizerKindKey;
-    });
-    m.attachments.push_back({std::string(kTokenizerKey), std::string(file_text(bytes->bytes()))});
-    m.attachments.push_back({std::string(kTokenizerKindKey), json            ? "tokenizer.json"
-                                                             : sentencepiece ? "sentencepiece"
-                                                                             : "llama2c"});
-  }
+  if (!tokenizer.empty()) PTERYX_TRY(replace_tokenizer(tokenizer, m));
   return m;
 }
 

@@ -99,8 +99,8 @@ struct Model {
   Result<const SourceTensor*> bias(Part part, int64_t layer, int64_t rows) const;
 };
 
-// A .gguf file, a llama2.c checkpoint (with its tokenizer file, if given) or a Hugging Face folder.
-// Errors: kIo, kInvalidProgram, kUnsupported.
+// A .gguf file, a llama2.c checkpoint or a Hugging Face folder; `tokenizer`, if given, is a file
+// that replaces what they say about theirs. Errors: kIo, kInvalidProgram, kUnsupported.
 Result<Model> open_model(const std::string& path, const std::string& tokenizer = {});
 
 Result<Model> model_from_gguf(Bytes file);

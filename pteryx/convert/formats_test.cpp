@@ -1,0 +1,86 @@
+// Against what the gguf package makes of the same bytes. SPDX-License-Identifier: BSD-3-Clause
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "pteryx/convert/source.h"
+#include "pteryx/convert/testing/tiny_model.h"
+
+namespace pteryx::convert {
+namespace {
+
+struct Golden {
+  std::string name;
+  std::string raw;
+  std::vector<float> values;
+};
+
+std::vector<Golden> goldens() {
+  const std::string file =
+      testing::read_file(std::string(PTERYX_TEST_DATA) + "/fixtures/convert/formats.bin");
+  std::vector<Golden> out;
+  for (size_t at = 0; at + 16 <= file.size();) {
+    Golden g;
+    g.name = file.substr(at, 8).c_str();
+    uint32_t bytes = 0;
+    uint32_t count = 0;
+    std::memcpy(&bytes, &file[at + 8], 4);
+    std::memcpy(&count, &file[at + 12], 4);
+    g.raw = file.substr(at + 16, bytes);
+    g.values.resize(count);
+    std::memcpy(g.values.data(), &file[at + 16 + bytes], count * sizeof(float));
+    at += 16 + bytes + count * sizeof(float);
+    out.push_back(std::move(g));
+  }
+  return out;
+}
+
+TEST(Formats, DecodeAsTheirOwnLibraryDoes) {
+  std::set<SourceType> seen;
+  for (const Golden& g : goldens()) {
+    for (int t = 0; t <= static_cast<int>(SourceType::kQ6_K); ++t) {
+      const auto type = static_cast<SourceType>(t);
+      if (name(type) != g.name) continue;
+      seen.insert(type);
+      const auto cols = static_cast<int64_t>(g.values.size());
+      const SourceTensor tensor{g.name, type, {cols}, std::as_bytes(std::span(g.raw))};
+      ASSERT_EQ(data_bytes(type, tensor.dims.span()), g.raw.size()) << g.name;
+      std::vector<float> got(g.values.size());
+      tensor.read_row(0, got);
+      for (size_t i = 0; i < got.size(); ++i) {
+        EXPECT_NEAR(got[i], g.values[i], 1e-6F * std::fabs(g.values[i]) + 1e-7F)
+            << g.name << " " << i;
+      }
+    }
+  }
+  EXPECT_EQ(seen.size(), static_cast<size_t>(SourceType::kQ6_K) + 1);
+}
+
+TEST(Formats, RowsStartAtWholeBlocks) {
+  std::vector<float> values(3 * 64);
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = i % 32 == 0 ? -8.0F : static_cast<float>(i % 16) - 8;
+  const std::string raw = testing::as_q4_0(values);
+  const SourceTensor t{"w", SourceType::kQ4_0, {3, 64}, std::as_bytes(std::span(raw))};
+  ASSERT_EQ(raw.size(), data_bytes(t.type, t.dims.span()));
+  for (int64_t r = 0; r < 3; ++r) {
+    std::vector<float> row(64);
+    t.read_row(r, row);
+    EXPECT_EQ(row, std::vector<float>(values.begin() + r * 64, values.begin() + (r + 1) * 64));
+  }
+}
+
+TEST(Formats, SizesThatCannotBe) {
+  const std::vector<int64_t> odd = {2, 33};
+  const std::vector<int64_t> huge = {int64_t{1} << 40, int64_t{1} << 40};
+  const std::vector<int64_t> negative = {-1, 32};
+  EXPECT_FALSE(data_bytes(SourceType::kQ4_0, odd));
+  EXPECT_EQ(data_bytes(SourceType::kF16, odd), 132U);
+  EXPECT_FALSE(data_bytes(SourceType::kF32, huge));
+  EXPECT_FALSE(data_bytes(SourceType::kF32, negative));
+}
+
+}  // namespace
+}  // namespace pteryx::convert

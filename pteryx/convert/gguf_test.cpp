@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/convert/gguf.h"
+
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include "pteryx/convert/testing/tiny_model.h"
+
+namespace pteryx::convert {
+namespace {
+
+Bytes bytes(const std::string& s) { return std::as_bytes(std::span(s)); }
+
+testing::GgufBuilder small() {
+  testing::GgufBuilder b;
+  b.text("general.name", "x");
+  b.u32("n", 7);
+  b.f32("f", 0.5F);
+  b.flag("yes", true);
+  b.texts("names", {"a", "", "ccc"});
+  b.integers("ids", {-1, 2});
+  b.tensor("w", 0, {2, 3}, testing::as_f32({1, 2, 3, 4, 5, 6}));
+  b.tensor("v", 1, {2}, std::string("\x00\x3c\x00\x40", 4));
+  return b;
+}
+
+void expect_error(const std::string& file, Code code, std::string_view text) {
+  const auto r = GgufFile::parse(bytes(file));
+  ASSERT_FALSE(r.ok()) << text;
+  EXPECT_EQ(r.status().code(), code) << r.status().message();
+  EXPECT_NE(r.status().message().find(text), std::string_view::npos) << r.status().message();
+}
+
+TEST(Gguf, ReadsMetadataAndTensors) {
+  for (const uint32_t version : {2U, 3U}) {
+    const std::string file = small().finish(version);
+    const auto r = GgufFile::parse(bytes(file));
+    ASSERT_TRUE(r.ok()) << r.status().message();
+    EXPECT_EQ(r->text("general.name"), "x");
+    EXPECT_EQ(r->integer("n"), 7);
+    EXPECT_EQ(r->number("n"), 7.0);
+    EXPECT_EQ(r->number("f"), 0.5);
+    EXPECT_EQ(r->integer("f"), std::nullopt);
+    EXPECT_EQ(r->integer("yes"), 1);
+    EXPECT_EQ(r->text("absent"), std::nullopt);
+    EXPECT_EQ(r->array("names")->strings, (std::vector<std::string_view>{"a", "", "ccc"}));
+    EXPECT_EQ(r->array("ids")->numbers, (std::vector<double>{-1, 2}));
+    const SourceTensor* w = r->tensors().find("w");
+    ASSERT_NE(w, nullptr);
+    EXPECT_EQ(w->dims, (Dims{2, 3}));
+    std::vector<float> row(3);
+    w->read_row(1, row);
+    EXPECT_EQ(row, (std::vector<float>{4, 5, 6}));
+    row.resize(2);
+    r->tensors().find("v")->read_row(0, row);
+    EXPECT_EQ(row, (std::vector<float>{1, 2}));
+  }
+}
+
+TEST(Gguf, EveryTruncationIsAnError) {
+  const std::string file = small().finish();
+  for (size_t n = 0; n < file.size(); ++n) {
+    const std::string part = file.substr(0, n);
+    const auto r = GgufFile::parse(bytes(part));
+    ASSERT_FALSE(r.ok()) << n;
+    EXPECT_FALSE(r.status().message().empty());
+  }
+}
+
+TEST(Gguf, OtherFilesAndVersions) {
+  expect_error("GGML and more of it", Code::kInvalidProgram, "not a GGUF file");
+  expect_error(small().finish(1), Code::kUnsupported, "GGUF version 1");
+  expect_error(small().finish(0x03000000), Code::kUnsupported, "big-endian");
+}
+
+TEST(Gguf, CountsPastTheFile) {
+  std::string file = small().finish();
+  const uint64_t huge = ~uint64_t{0} / 2;
+  std::memcpy(&file[8], &huge, sizeof(huge));
+  expect_error(file, Code::kInvalidProgram, "tensors do not fit the");
+  file = small().finish();
+  std::memcpy(&file[16], &huge, sizeof(huge));
+  expect_error(file, Code::kInvalidProgram, "metadata entries do not fit the");
+}
+
+TEST(Gguf, TensorsThatCannotBe) {
+  testing::GgufBuilder twice = small();
+  twice.tensor("w", 0, {1}, testing::as_f32({1}));
+  expect_error(twice.finish(), Code::kInvalidProgram, "tensor 'w' is there twice");
+  testing::GgufBuilder odd;
+  odd.tensor("q", 2, {33}, std::string(64, '\0'));
+  expect_error(odd.finish(), Code::kInvalidProgram, "tensor 'q' of Q4_0 cannot have dims [33]");
+  testing::GgufBuilder far;
+  far.tensor("q", 0, {1 << 20}, "abcd");
+  expect_error(far.finish(), Code::kInvalidProgram, "tensor 'q' has 4194304 bytes at 0");
+  testing::GgufBuilder wide;
+  wide.tensor("q", 0, {1, 1, 1, 1, 1}, testing::as_f32({1}));
+  expect_error(wide.finish(), Code::kInvalidProgram, "tensor 'q' has 5 dims");
+}
+
+TEST(Gguf, MetadataThatCannotBe) {
+  testing::GgufBuilder twice = small();
+  twice.u32("n", 8);
+  expect_error(twice.finish(), Code::kInvalidProgram, "metadata 'n' is there twice");
+  testing::GgufBuilder alignment;
+  alignment.u32("general.alignment", 0);
+  expect_error(alignment.finish(), Code::kInvalidProgram, "general.alignment is 0");
+}
+
+TEST(Gguf, FormatsThatAreNotReadAreNamedWhenAskedFor) {
+  testing::GgufBuilder b;
+  b.tensor("q", 10, {256}, std::string(84, '\0'));
+  const std::string file = b.finish();
+  const auto r = GgufFile::parse(bytes(file));
+  ASSERT_TRUE(r.ok()) << r.status().message();
+  const auto t = r->tensors().get("q", {256});
+  ASSERT_FALSE(t.ok());
+  EXPECT_EQ(t.status().message(), "tensor 'q' has elements of type ggml 10");
+}
+
+}  // namespace
+}  // namespace pteryx::convert
