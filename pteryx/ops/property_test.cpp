@@ -28,8 +28,8 @@ constexpr Exception kWithout[] = {
     {"pteryx.view", "takes its dims from the file, which the harness makes larger; Views tests"},
     {"pteryx.remember", "writes a history; Sample tests"},
     {"pteryx.sample", "draws one token; Sample tests go through its settings"},
-    {"pteryx.item", "reads host memory, no kernel; Replay tests"},
-    {"et_vk.select_as_symint.default", "reads host memory, no kernel; Replay tests"},
+    {"pteryx.item", "reads host memory, no kernel; LiveScalar tests"},
+    {"et_vk.select_as_symint.default", "reads host memory, no kernel; LiveScalar tests"},
 };
 
 class Property : public ::testing::TestWithParam<Generator> {};
