@@ -80,6 +80,12 @@ TEST(EmbeddingQ4, TypesOfScalesAndIds) {
   check({33, 96, 32}, {1, 7}, DType::kF32, DType::kI64);
 }
 
+// As in a model of two thousand columns.
+TEST(EmbeddingQ4, RealWidths) {
+  check({512, 2048, 64}, {1, 9});
+  check({512, 2048, 64, false}, {1, 1});
+}
+
 TEST(EmbeddingQ4, NoIds) { check({10, 32, 32}, {1, 0}); }
 
 TEST(EmbeddingQ4, ScalesAsTheLinearLayerHasThem) {

@@ -271,11 +271,13 @@ int main(int argc, char** argv) {
     if (!WIFEXITED(state) || WEXITSTATUS(state) != 0) ++crashed;
   }
   const uint64_t failed = counts.failed + crashed;
-  std::printf("%llu mutations: %llu loaded, %llu refused, %llu failed (slowest %.1f ms)\n",
-              static_cast<unsigned long long>(counts.loaded + counts.refused + failed),
-              static_cast<unsigned long long>(counts.loaded.load()),
-              static_cast<unsigned long long>(counts.refused.load()),
-              static_cast<unsigned long long>(failed),
-              static_cast<double>(counts.slowest_us.load()) / 1000);
+  std::printf(
+      "seed %llu, %llu mutations: %llu loaded, %llu refused, %llu failed (slowest %.1f ms)\n",
+      static_cast<unsigned long long>(o.seed),
+      static_cast<unsigned long long>(counts.loaded + counts.refused + failed),
+      static_cast<unsigned long long>(counts.loaded.load()),
+      static_cast<unsigned long long>(counts.refused.load()),
+      static_cast<unsigned long long>(failed),
+      static_cast<double>(counts.slowest_us.load()) / 1000);
   return failed == 0 ? 0 : 1;
 }

@@ -85,8 +85,8 @@ using Bits = std::vector<uint32_t>;
 struct Step {
   int64_t length = 1;
   int64_t position = 0;
-  // Token i of the text all replays read.
-  static int64_t token(int64_t i) { return (i * 7 + i / 5) % 39; }
+  // Token i of the text all replays read; a token of the smallest vocabulary wherever i is.
+  static int64_t token(int64_t i) { return ((i * 7 + i / 5) % 39 + 39) % 39; }
 };
 Result<Bits> run_step(Session& session, const Step& step);
 

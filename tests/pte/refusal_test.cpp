@@ -301,14 +301,14 @@ TEST(Refusal, WrongCallsAreNamedAndChangeNothing) {
   }
 }
 
-// An element by its place along one dim, the other coordinates 0; int64 and negative indices.
+// An element by its place along one dim, the other coordinates 0; counted in live dims.
 TEST(LiveScalar, IsReadFromASourceOfAnyRank) {
   struct Read {
     int64_t dim, index, want;
   };
   for (const Read& r : {Read{0, 1, 4}, Read{1, 2, 3}, Read{-1, -1, 3}, Read{-2, 0, 1}}) {
     DelegateProgram p;
-    const int32_t x = p.input(VkDataType::INT32, {2, 3});
+    const int32_t x = p.input(VkDataType::INT32, {5, 7}, DelegateProgram::Size::kDynamic);
     const int32_t n = p.blob.add_symint();
     p.blob.add_call("et_vk.select_as_symint.default",
                     {x, p.blob.add_int(r.dim), p.blob.add_int(r.index), n});
@@ -325,6 +325,35 @@ TEST(LiveScalar, IsReadFromASourceOfAnyRank) {
     ASSERT_TRUE(out.ok()) << out.status().message();
     EXPECT_EQ(out->front().tensor()->dims, (Dims{r.want}));
   }
+}
+
+// What a scalar is read from must have the element.
+TEST(LiveScalar, NothingToReadIsRefused) {
+  const auto program = [](int64_t index) {
+    DelegateProgram p;
+    const int32_t x = p.input(VkDataType::INT32, {5}, DelegateProgram::Size::kDynamic);
+    const int32_t n = p.blob.add_symint();
+    const int32_t zero = p.blob.add_int(0);
+    p.blob.add_call("et_vk.select_as_symint.default", {x, zero, p.blob.add_int(index), n});
+    const int32_t table = p.prepacked(p.weights({9}, 1), {9});
+    const int32_t y = p.floats({9});
+    p.blob.add_call("aten.slice_copy.Tensor", {table, zero, zero, n, p.blob.add_int(1), y});
+    p.output(y);
+    return p.finish();
+  };
+  const std::vector<int64_t> values = {3, 4};
+  const auto refused = [&](int64_t index, int64_t count, std::string_view text) {
+    auto session = load_bytes(program(index));
+    ASSERT_TRUE(session.ok()) << session.status().message();
+    const Value inputs[] = {tensor<int64_t>({count}, values)};
+    const auto got = session->run("forward", inputs);
+    ASSERT_FALSE(got.ok()) << "was accepted";
+    EXPECT_EQ(got.status().code(), Code::kInvalidArgument);
+    EXPECT_NE(got.status().message().find(text), std::string_view::npos) << got.status().message();
+  };
+  refused(0, 0, "input 0 of 'forward' dim 0: expected 1 to 5, got 0");
+  refused(2, 2, "index: expected -2 to 1, got 2");
+  refused(-3, 2, "index: expected -2 to 1, got -3");
 }
 
 }  // namespace

@@ -90,6 +90,7 @@ Drawn draw_binary(std::string_view op, Draw& d) {
       is(op, "div") || is(op, "remainder") || is(op, "fmod") || is(op, "floor_divide");
   const bool silu = is(op, "silu");
   const bool angle = is(op, "atan2");
+  const bool silu = is(op, "silu_mul");
   DType t = d.chance(0.25) ? DType::kF16 : DType::kF32;
   if (bits || (!angle && !silu && d.chance(0.3))) t = DType::kI32;
   if (bits && !shifts && d.chance(0.3)) t = DType::kBool;

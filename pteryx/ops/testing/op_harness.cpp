@@ -8,13 +8,13 @@
 #include <random>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include "pteryx/ops/schema.h"
 #include "pteryx/ops/shaders/matrix_ops.h"
 #include "pteryx/ops/table.h"
 #include "pteryx/ops/testing/matrix_emulation.h"
+#include "pteryx/ops/testing/workgroup.h"
 
 namespace pteryx::ops::testing {
 namespace {
@@ -85,7 +85,8 @@ struct Runner {
   const OpDef* def = nullptr;
   Precision precision = Precision::kF32;
   std::vector<std::unique_ptr<std::vector<std::byte>>> constants;
-  bool emulate = false;  // subgroup matrices
+  bool emulate = false;      // subgroup matrices
+  uint32_t invocations = 0;  // planned for workgroups of so many; 0: as the device has
 
   ValueId add(graph::Value v, const Dims& dims = {}) {
     g.values.push_back(std::move(v));
@@ -229,9 +230,19 @@ struct Runner {
   Result<std::vector<TestTensor>> run_gpu(const std::string& route) {
     gpu::Device& dev = device();
     PlanContext context{.caps = emulate ? emulated_caps() : dev.caps(), .precision = precision};
+    if (invocations != 0)
+      context.caps.max_invocations = context.caps.max_workgroup_size_x = invocations;
     if (!route.empty()) context.forced_routes.emplace_back(def->family, route);
     Plan plan(context);
     PTERYX_TRY(def->plan(Node(g, g.nodes[0], *def, live), plan));
+    for (const PlannedDispatch& d : plan.dispatches) {
+      if (invocations == 0) break;
+      const uint32_t size = workgroup_size(d);
+      if (size == 0 || size > context.caps.max_invocations) {
+        return device_error(fmt::format("{}: {} invocations a workgroup, the device has {}",
+                                        d.label, size, context.caps.max_invocations));
+      }
+    }
     std::map<uint32_t, gpu::BufferId> values;
     std::vector<gpu::BufferId> owned;
     std::vector<gpu::BindGroupId> groups;
@@ -503,6 +514,13 @@ Status compile(const Case& c, gpu::Device& device, const gpu::Caps& caps,
   return device.finish_pipelines();
 }
 
+Result<std::vector<TestTensor>> run_within(const Case& c, uint32_t invocations) {
+  Runner r;
+  PTERYX_TRY(r.build(c));
+  r.invocations = invocations;
+  return r.run_gpu("");
+}
+
 Result<std::vector<std::string>> gpu_routes(const Case& c) {
   Runner r;
   PTERYX_TRY(r.build(c));
@@ -515,48 +533,6 @@ Result<std::vector<std::string>> gpu_routes(const Case& c) {
     if (route_fits(route, n, context)) routes.emplace_back(route.name);
   }
   return routes;
-}
-
-std::string describe(const Case& c) {
-  const auto tensor = [](const TestTensor& t) {
-    return fmt::format("{}{}", name(t.dtype), to_string(t.dims));
-  };
-  struct Text {
-    const decltype(tensor)& shape;
-    std::string operator()(Case::None) const { return "None"; }
-    std::string operator()(const TestTensor& t) const { return shape(t); }
-    std::string operator()(const Case::Constant& c) const { return "constant " + shape(c.tensor); }
-    std::string operator()(double v) const { return fmt::format("{}", v); }
-    std::string operator()(int64_t v) const { return fmt::format("{}", v); }
-    std::string operator()(bool v) const { return v ? "true" : "false"; }
-    std::string operator()(const std::string& v) const { return fmt::format("'{}'", v); }
-    std::string operator()(const std::vector<int64_t>& v) const {
-      return fmt::format("[{}]", fmt::join(v, ", "));
-    }
-    std::string operator()(const std::vector<double>& v) const {
-      return fmt::format("[{}]", fmt::join(v, ", "));
-    }
-    std::string operator()(const std::vector<TestTensor>& v) const {
-      std::string text;
-      for (const TestTensor& t : v) text += (text.empty() ? "" : ", ") + shape(t);
-      return "[" + text + "]";
-    }
-    std::string operator()(const std::vector<std::optional<TestTensor>>& v) const {
-      std::string text;
-      for (const auto& t : v) text += (text.empty() ? "" : ", ") + (t ? shape(*t) : "None");
-      return "[" + text + "]";
-    }
-    std::string operator()(Case::LiveInt v) const { return fmt::format("live {}", v.value); }
-    std::string operator()(const Case::LiveInts& v) const {
-      return fmt::format("live [{}]", fmt::join(v.values, ", "));
-    }
-  };
-  std::string text = c.op_ + "(";
-  for (size_t i = 0; i < c.args_.size(); ++i)
-    text += (i == 0 ? "" : ", ") + std::visit(Text{tensor}, c.args_[i]);
-  text += ") ->";
-  for (const TestTensor& t : c.outs_) text += " " + tensor(t);
-  return text;
 }
 
 Result<Scalar> run_scalar(const Case& c) {
