@@ -88,7 +88,6 @@ Drawn draw_binary(std::string_view op, Draw& d) {
   const bool power = is(op, "pow");
   const bool divides =
       is(op, "div") || is(op, "remainder") || is(op, "fmod") || is(op, "floor_divide");
-  const bool silu = is(op, "silu");
   const bool angle = is(op, "atan2");
   const bool silu = is(op, "silu_mul");
   DType t = d.chance(0.25) ? DType::kF16 : DType::kF32;
