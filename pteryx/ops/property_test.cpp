@@ -29,8 +29,6 @@ constexpr Exception kWithout[] = {
     {"pteryx.sample", "draws: Sample tests compare frequencies and every setting"},
     {"aten.masked_scatter.default", "runs on the CPU only; Put tests"},
     {"pteryx.view", "takes its dims from the file, which the harness makes larger; Views tests"},
-    {"pteryx.remember", "writes a history; Sample tests"},
-    {"pteryx.sample", "draws one token; Sample tests go through its settings"},
     {"pteryx.item", "reads host memory, no kernel; LiveScalar tests"},
     {"et_vk.select_as_symint.default", "reads host memory, no kernel; LiveScalar tests"},
 };
