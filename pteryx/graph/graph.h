@@ -30,6 +30,7 @@ struct Tensor {
   DType dtype = DType::kF32;
   Dims max;                        // upper bound of every dim; sizes the memory
   std::optional<Bytes> data;       // constant, or initial contents of state
+  std::vector<Bytes> parts;        // a constant put together of these, of which `data` is the first
   std::vector<uint8_t> dim_order;  // of `data`; empty = row-major
   bool state = false;              // keeps its contents between runs
   bool dynamic = false;            // a method input whose live dims may be smaller than max

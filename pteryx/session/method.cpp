@@ -32,14 +32,25 @@ std::vector<std::byte> to_row_major(const graph::Tensor& t) {
   return out;
 }
 
+std::vector<std::byte> joined(const graph::Tensor& t) {
+  std::vector<std::byte> out;
+  out.reserve(static_cast<size_t>(numel(t.max)) * size_bytes(t.dtype));
+  for (const Bytes part : t.parts) out.insert(out.end(), part.begin(), part.end());
+  return out;
+}
+
 }  // namespace
 
 Result<gpu::BufferId> ConstantPool::upload(const graph::Tensor& t, std::string_view label,
                                            const LoadOptions& options) {
-  const auto key = std::make_pair(t.data->data(), t.dtype);
+  const auto key = std::make_tuple(t.data->data(), t.dtype, t.parts.size());
   if (const auto it = buffers_.find(key); it != buffers_.end()) return it->second.get();
   std::vector<std::byte> changed;
   Bytes bytes = *t.data;
+  if (!t.parts.empty()) {
+    changed = joined(t);
+    bytes = changed;
+  }
   if (!t.dim_order.empty()) {
     changed = to_row_major(t);
     bytes = changed;
@@ -177,13 +188,13 @@ Status Method::allocate(const LoadOptions& options) {
 Status Method::init_host(uint32_t i) {
   const Root& r = layout_.roots[i];
   const graph::Tensor& t = *graph_.tensor(r.value);
-  if (r.constant && t.dim_order.empty()) {
+  if (r.constant && t.dim_order.empty() && t.parts.empty()) {
     root_host_[i] =
         const_cast<std::byte*>(t.data->data());  // read only: a constant is never a result
     return {};
   }
   if (r.constant) {
-    memory_[i] = to_row_major(t);
+    memory_[i] = t.parts.empty() ? to_row_major(t) : joined(t);
   } else {
     memory_[i].resize(std::max<uint64_t>(r.host_bytes, 1));
   }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "pteryx/graph/graph.h"
@@ -32,7 +33,7 @@ class ConstantPool {
 
  private:
   std::shared_ptr<gpu::Device> device_;
-  std::map<std::pair<const std::byte*, DType>, OwnedBuffer> buffers_;
+  std::map<std::tuple<const std::byte*, DType, size_t>, OwnedBuffer> buffers_;
   std::map<std::pair<const std::byte*, std::string>, OwnedBuffer> relaid_;
   uint64_t done_ = 0;
   uint64_t total_ = 0;

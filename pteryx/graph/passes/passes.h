@@ -15,6 +15,8 @@ void drop_narrowing(Graph& g);
 // x * sigmoid(x) -> silu(x); silu(x) * y -> one node.
 void fuse_silu(Graph& g, const OpLookup& ops);
 
+// Quantised linear layers over one x -> one node; y = layer(x) followed by y + r -> one node.
+void join_linear(Graph& g, const OpLookup& ops);
 // For a method (tokens [1, S], position [1]) -> logits: adds the input `settings` and the output
 // `token`, drawn from the logits on the GPU, and a history of tokens by position. False if the
 // method is not of that form.

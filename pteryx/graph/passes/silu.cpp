@@ -63,6 +63,7 @@ void run_passes(Graph& g, const OpLookup& ops) {
   if (g.has_jumps) return;
   drop_narrowing(g);
   fuse_silu(g, ops);
+  join_linear(g, ops);
 }
 
 }  // namespace pteryx::graph

@@ -137,14 +137,12 @@ Status plan_dot4(const Node& n, Plan& p) {
       "const block: u32 = {}u;\nconst count: u32 = rows * columns;\nconst width: u32 = columns;\n"
       "const nibbles: bool = {};\nconst zero_code: i32 = {};\n{}{}{}{}{}{}{}{}",
       s.rows, s.planes, s.columns, s.sets, s.team, s.block, nibbles, nibbles ? 8 : 0, fetch_text(d),
-      scale4_text(d), x4_text(d), finish_text(d),
-      put_text(row_access(d.y.dtype, d.n), d.y.dtype, true), coded(d) ? codes_text(d) : "",
+      scale4_text(d), x4_text(d), finish_text(d), put_text(d), coded(d) ? codes_text(d) : "",
       coded(d) ? shaders::x_codes.code : shaders::x_rounded.code, shaders::fold_many.code);
   std::vector<Bind> bind = {bind_x(d), bind_vectors(d), bind_scales(d)};
-  if (d.bias) bind.push_back({"bias", *d.bias});
   if (d.row_scale) bind.push_back({"row_scale", *d.row_scale});
   if (d.row_zero) bind.push_back({"row_zero", *d.row_zero});
-  bind.push_back({"y", d.y, row_access(d.y.dtype, d.n)});
+  bind_results(d, bind);
   const auto params = make_params(d);
   return p.dispatch(n, {.shader = &shaders::qlinear_dot4,
                         .variant = nibbles ? "4-bit" : "8-bit",

@@ -97,19 +97,21 @@ Status plan_matrix(const Node& n, Plan& p) {
   PTERYX_ASSIGN(const Tensor a, plan_halves(n, p, d, order));
   const bool whole = t.splits == 1;
   const Tensor y = whole ? d.y : p.scratch(DType::kF32, {t.splits, d.m, d.n});
-  const Access access = row_access(y.dtype, d.n);
   auto params = make_params(d);
   params.splits = u32(t.splits);
   params.chunk = u32(t.chunk);
   std::vector<Bind> bind = {
       {"a", a, Access::kRawRead, "vec4<u32>"}, bind_vectors(d), {"scales", d.scales}};
-  if (whole && d.bias) bind.push_back({"bias", *d.bias});
-  bind.push_back({"y", y, access});
-  const std::string prelude =
-      fmt::format("const tile: u32 = {}u;\nconst along_k: bool = true;\n{}{}{}{}{}{}{}{}{}{}", Tile,
-                  kBatches, scale_text(d), fetch_text(d), quad_text(d), halves_text(order),
-                  weights_text(d), whole ? finish_text(d) : "", put_text(access, y.dtype, whole),
-                  shaders::matrix_ops.code, matrix_sums_text(Tile));
+  if (whole) {
+    bind_results(d, bind);
+  } else {
+    bind.push_back({"y", y, Access::kWords});
+  }
+  const std::string prelude = fmt::format(
+      "const tile: u32 = {}u;\nconst along_k: bool = true;\n{}{}{}{}{}{}{}{}{}{}", Tile, kBatches,
+      scale_text(d), fetch_text(d), quad_text(d), halves_text(order), weights_text(d),
+      whole ? finish_text(d) : "", whole ? put_text(d) : put_parts_text(), shaders::matrix_ops.code,
+      matrix_sums_text(Tile));
   PTERYX_TRY(p.dispatch(n, {.shader = &shaders::qlinear_matrix,
                             .variant = Tile == 128 ? "128" : "64",
                             .prelude = prelude,

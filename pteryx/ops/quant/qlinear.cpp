@@ -6,10 +6,13 @@
 #include <cmath>
 #include <vector>
 
+#include "pteryx/ops/quant/texts.h"
 #include "pteryx/ops/table.h"
 
 namespace pteryx::ops {
 namespace {
+
+using qlinear::Columns;
 
 // Where an operator keeps its arguments; -1: it has none.
 struct Row {
@@ -21,6 +24,7 @@ struct Row {
   int8_t bias = -1;
   int8_t factor = -1, x_zero = -1;       // numbers
   int8_t row_scale = -1, row_zero = -1;  // tensors
+  int8_t residual = -1;
 };
 constexpr size_t kX = 0;
 
@@ -47,7 +51,31 @@ constexpr Arg kDynamic8[] = {in("x", kFloats, 1),
                              optional_in("bias", kFloats),
                              out("y", kFloats)};
 
+// What passes make of them: several that read the same x are one, an addition behind one is in it.
+constexpr Arg kJoined4[] = {
+    in("x", kFloats, 1),  in("weight", kCode4, 2, 2),   in("scales", kFloats, 2, 2),
+    number("group_size"), optional_in("bias", kFloats), optional_in("residual", kFloats),
+    out_list("y")};
+constexpr Arg kJoined8[] = {
+    in("x", kFloats, 1),          in("weight", kCode8, 2, 2),       in("scales", kFloats),
+    optional_in("bias", kFloats), optional_in("residual", kFloats), out_list("y")};
+
 constexpr Row kRows[] = {
+    {.name = "pteryx.linear_q4gsw",
+     .args = kJoined4,
+     .codes = Codes::kLowFirst,
+     .weight = 1,
+     .scales = 2,
+     .group = 3,
+     .bias = 4,
+     .residual = 5},
+    {.name = "pteryx.linear_q8",
+     .args = kJoined8,
+     .codes = Codes::kBytes,
+     .weight = 1,
+     .scales = 2,
+     .bias = 3,
+     .residual = 4},
     {.name = "et_vk.linear_q4gsw.default",
      .args = kGroupwise,
      .codes = Codes::kLowFirst,
@@ -118,8 +146,37 @@ Status set_scales(const Node& n, QLinear& d) {
 Status shape(const Node& n, Shapes& s) {
   PTERYX_ASSIGN(const QLinear d, describe_qlinear(n));
   Dims y = d.x.dims;
-  y[y.rank() - 1] = d.n;
-  return s.set(y);
+  if (n.def().args.back().kind != ArgKind::kOutList) {
+    y[y.rank() - 1] = d.n;
+    return s.set(y);
+  }
+  for (size_t i = 0; i < n.out_count(); ++i) {
+    y[y.rank() - 1] = n.max_dims(n.out_id(i)).back();
+    PTERYX_TRY(s.set(i, y));
+  }
+  return {};
+}
+
+// Results that share the columns: their widths are the file's.
+Status read_results(const Node& n, QLinear& d) {
+  constexpr size_t kMost = 4;
+  int64_t columns = 0;
+  bool even = n.out_count() >= 1 && n.out_count() <= kMost;
+  for (size_t i = 0; even && i < n.out_count(); ++i) {
+    if (!n.has_out(i) || n.max_dims(n.out_id(i)).rank() != d.x.rank()) {
+      even = false;
+      break;
+    }
+    const int64_t width = n.max_dims(n.out_id(i)).back();
+    even = n.out_count() == 1 || width % 4 == 0;
+    columns += width;
+    if (i > 0) d.more.push_back(n.out(i));
+  }
+  if (even && columns == d.n) return {};
+  return n.fail(
+      Code::kInvalidProgram,
+      fmt::format("y: expected 1 to {} results with {} columns together, in multiples of 4", kMost,
+                  d.n));
 }
 
 int64_t code(const QLinear& d, const HostTensor& weight, int64_t n, int64_t k) {
@@ -153,7 +210,7 @@ Status cpu(const Node& n, const Host& h) {
   PTERYX_ASSIGN(const QLinear d, describe_qlinear(n));
   const HostTensor weight = h.host(d.weight.id);
   const HostTensor scales = h.host(d.scales.id);
-  const HostTensor y = h.host(d.y.id);
+  const std::vector<Columns> columns = qlinear::results(d);
   const std::vector<double> x = numbers(d, h);
   std::vector<double> line(static_cast<size_t>(d.k));
   for (int64_t j = 0; j < d.n; ++j) {
@@ -166,7 +223,11 @@ Status cpu(const Node& n, const Host& h) {
       double total = 0;
       for (size_t k = 0; k < line.size(); ++k)
         total += x[static_cast<size_t>(m) * line.size() + k] * line[k];
-      y.put(m * d.n + j, d.factor * total + bias);
+      const double more = d.residual ? h.host(d.residual->id).number(m * d.n + j) : 0.0;
+      const Columns& c = *std::find_if(columns.begin(), columns.end(), [&](const Columns& each) {
+        return j < each.first + each.width;
+      });
+      h.host(c.y.id).put(m * c.width + j - c.first, d.factor * total + bias + more);
     }
   }
   return {};
@@ -180,7 +241,7 @@ Result<QLinear> describe_qlinear(const Node& n) {
   d.x = n.in(kX);
   d.weight = n.in(at(r.weight));
   d.scales = n.in(at(r.scales));
-  d.y = n.out();
+  d.y = n.out(0);
   d.m = d.x.rows();
   d.k = d.x.dim(-1);
   d.n = d.weight.dims[0];
@@ -197,6 +258,14 @@ Result<QLinear> describe_qlinear(const Node& n) {
     PTERYX_TRY(check_length(n, r.bias, d.n));
     d.bias = n.in(at(r.bias));
   }
+  if (r.residual >= 0 && n.has(at(r.residual))) {
+    d.residual = n.in(at(r.residual));
+    if (d.residual->numel() != d.m * d.n) {
+      return n.mismatch(at(r.residual), "elements", std::to_string(d.m * d.n),
+                        std::to_string(d.residual->numel()));
+    }
+  }
+  if (n.def().args.back().kind == ArgKind::kOutList) PTERYX_TRY(read_results(n, d));
   if (r.factor >= 0) d.factor = n.number(at(r.factor));
   if (r.x_zero >= 0) d.x_zero = n.number(at(r.x_zero));
   if (r.row_scale >= 0) {

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "pteryx/ops/op.h"
 
@@ -35,7 +36,10 @@ struct QLinear {
   // Where set, each row of x is first rounded to 8-bit codes with this scale and zero point.
   std::optional<Tensor> row_scale;
   std::optional<Tensor> row_zero;
+  std::optional<Tensor> residual;  // added to y, as many elements
   Tensor y;
+  std::vector<Tensor>
+      more;  // results behind y: each has the columns that follow, in multiples of 4
 };
 
 Result<QLinear> describe_qlinear(const Node& n);

@@ -26,14 +26,19 @@ Status plan_naive(const Node& n, Plan& p) {
   const std::string prelude = fmt::format(
       "{}{}{}fn x_at(m: u32, k: u32) -> f32 {{ return f32(load_x(m * params.k + k)){}; }}\n",
       scale_text(d), code_text(d), finish_text(d), is_float(d.x.dtype) ? "" : " - params.x_zero");
-  std::vector<Bind> bind = {{"x", d.x}, {"weight", d.weight}, {"scales", d.scales}};
-  if (d.bias) bind.push_back({"bias", *d.bias});
-  bind.push_back({"y", d.y, Access::kWords});
-  return p.dispatch(n, {.shader = &shaders::qlinear_naive,
-                        .prelude = prelude,
-                        .bind = std::move(bind),
-                        .params = bytes_of(params),
-                        .grid = per_element(words(d.y.numel(), d.y.dtype), p.caps())});
+  for (const Columns& c : results(d)) {
+    std::vector<Bind> bind = {{"x", d.x}, {"weight", d.weight}, {"scales", d.scales}};
+    if (d.bias) bind.push_back({"bias", *d.bias});
+    if (d.residual) bind.push_back({"residual", *d.residual});
+    bind.push_back({"y", c.y, Access::kWords});
+    const std::string text = prelude + columns_text(c);
+    PTERYX_TRY(p.dispatch(n, {.shader = &shaders::qlinear_naive,
+                              .prelude = text,
+                              .bind = std::move(bind),
+                              .params = bytes_of(params),
+                              .grid = per_element(words(c.y.numel(), c.y.dtype), p.caps())}));
+  }
+  return {};
 }
 
 // As many invocations for four columns as their weights have fetches, while the GPU has room.
@@ -93,6 +98,7 @@ Status plan_tiled(const Node& n, Plan& p) {
   QLinear first = d;
   if (splits > 1) {
     first.y = p.scratch(DType::kF32, {splits, d.m, d.n});
+    first.more.clear();
     params.splits = u32(splits);
     params.chunk = u32(up(up(d.k, splits), 32) * 32);
   }

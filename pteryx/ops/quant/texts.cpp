@@ -154,25 +154,64 @@ std::string x4_text(const QLinear& d) {
 }
 
 std::string finish_text(const QLinear& d) {
-  return fmt::format("fn finish(v: f32, n: u32) -> f32 {{ return v * params.factor{}; }}\n",
-                     d.bias ? " + load_bias(n)" : "");
+  return fmt::format(
+      "fn finish(v: f32, i: u32, n: u32) -> f32 {{ return v * params.factor{}{}; }}\n",
+      d.bias ? " + load_bias(n)" : "", d.residual ? " + load_residual(i)" : "");
+}
+
+std::vector<Columns> results(const QLinear& d) {
+  std::vector<Columns> all = {{d.y, 0, d.y.dim(-1)}};
+  for (const Tensor& y : d.more) all.push_back({y, all.back().first + all.back().width, y.dim(-1)});
+  return all;
+}
+
+constexpr std::string_view kPutHead =
+    "fn put2(part: u32, m: u32, n: u32, v: vec2<f32>) {\n"
+    "  if (m >= params.m || n >= params.n) { return; }\n"
+    "  let i = (part * params.m + m) * params.n + n;\n";
+
+std::string put_parts_text() {
+  return std::string(kPutHead) +
+         "  y[i] = bitcast<u32>(v.x);\n  if (n + 1u < params.n) { y[i + 1u] = bitcast<u32>(v.y); "
+         "}\n}\n";
 }
 
 // Pairs of columns: a word of halves where every row holds whole words, else one by one.
-std::string put_text(Access access, DType y, bool finished) {
-  const std::string head = fmt::format(
-      "fn put2(part: u32, m: u32, n: u32, v: vec2<f32>) {{\n"
-      "  if (m >= params.m || n >= params.n) {{ return; }}\n"
-      "  let i = (part * params.m + m) * params.n + n;\n"
-      "  let first = {};\n  let second = {};\n",
-      finished ? "finish(v.x, n)" : "v.x",
-      finished ? "finish(v.y, min(n + 1u, params.n - 1u))" : "v.y");
-  if (access == Access::kWords && y == DType::kF16) {
-    return head + "  y[i / 2u] = pack2x16float(vec2<f32>(first, second));\n}\n";
+std::string put_text(const QLinear& d) {
+  std::string text(kPutHead);
+  text +=
+      "  let first = finish(v.x, i, n);\n"
+      "  let second = finish(v.y, i + 1u, min(n + 1u, params.n - 1u));\n";
+  const std::vector<Columns> all = results(d);
+  const bool halves =
+      row_access(d.y.dtype, all[0].width) == Access::kWords && d.y.dtype == DType::kF16;
+  const std::string_view store = halves ? "y{0}[at / 2u] = pack2x16float(vec2<f32>(first, second));"
+                                        : "y{0}[at] = bitcast<u32>(first); if (n + 1u < {1}u) {{ "
+                                          "y{0}[at + 1u] = bitcast<u32>(second); }}";
+  for (size_t j = 0; j < all.size(); ++j) {
+    const int64_t end = all[j].first + all[j].width;
+    const std::string name = j == 0 ? "" : std::to_string(j);
+    if (all.size() == 1) {
+      text += "  let at = i;\n  " +
+              (halves ? fmt::format(fmt::runtime(store), name)
+                      : std::string("y[at] = bitcast<u32>(first); if (n + 1u < params.n) { y[at + "
+                                    "1u] = bitcast<u32>(second); }"));
+    } else {
+      text += fmt::format("  if (n >= {}u && n < {}u) {{ let at = m * {}u + n - {}u; ",
+                          all[j].first, end, all[j].width, all[j].first) +
+              fmt::format(fmt::runtime(store), name, end) + " }\n";
+    }
   }
-  return head +
-         "  y[i] = bitcast<u32>(first);\n  if (n + 1u < params.n) { y[i + 1u] = "
-         "bitcast<u32>(second); }\n}\n";
+  return text + "\n}\n";
+}
+
+void bind_results(const QLinear& d, std::vector<Bind>& bind) {
+  if (d.bias) bind.push_back({"bias", *d.bias});
+  if (d.residual) bind.push_back({"residual", *d.residual});
+  static constexpr std::string_view kNames[] = {"y", "y1", "y2", "y3"};
+  const std::vector<Columns> all = results(d);
+  for (size_t j = 0; j < all.size(); ++j)
+    bind.push_back({kNames[j], all[j].y, row_access(all[j].y.dtype, all[j].width)});
 }
 
 // ---------------------------------------------------------------- pieces
@@ -194,29 +233,39 @@ Result<QLinear> prepare(const Node& n, Plan& p) {
 }
 
 Pieces pieces(const QLinear& d, std::string_view text, bool finished) {
-  const Access access = row_access(d.y.dtype, d.n);
   Pieces p;
   p.bind = {bind_x(d), bind_vectors(d), {"scales", d.scales}};
-  if (finished && d.bias) p.bind.push_back({"bias", *d.bias});
-  p.bind.push_back({"y", d.y, access});
+  if (finished) {
+    bind_results(d, p.bind);
+  } else {
+    p.bind.push_back({"y", d.y, Access::kWords});
+  }
   p.prelude =
       fmt::format("{}{}{}{}{}{}{}", scale_text(d), fetch_text(d), quad_text(d), x4_text(d),
-                  finished ? finish_text(d) : "", put_text(access, d.y.dtype, finished), text);
+                  finished ? finish_text(d) : "", finished ? put_text(d) : put_parts_text(), text);
   return p;
+}
+
+std::string columns_text(const Columns& c) {
+  return fmt::format("const first_column: u32 = {}u;\nconst width: u32 = {}u;\n", c.first, c.width);
 }
 
 Status plan_merge(const Node& n, Plan& p, const QLinear& d, const Tensor& parts, int64_t splits) {
   auto params = make_params(d);
   params.splits = u32(splits);
-  std::vector<Bind> bind = {{"parts", parts}};
-  if (d.bias) bind.push_back({"bias", *d.bias});
-  bind.push_back({"y", d.y, Access::kWords});
-  const std::string prelude = finish_text(d);
-  return p.dispatch(n, {.shader = &shaders::qlinear_merge,
-                        .prelude = prelude,
-                        .bind = std::move(bind),
-                        .params = bytes_of(params),
-                        .grid = per_element(words(d.y.numel(), d.y.dtype), p.caps())});
+  for (const Columns& c : results(d)) {
+    std::vector<Bind> bind = {{"parts", parts}};
+    if (d.bias) bind.push_back({"bias", *d.bias});
+    if (d.residual) bind.push_back({"residual", *d.residual});
+    bind.push_back({"y", c.y, Access::kWords});
+    const std::string prelude = finish_text(d) + columns_text(c);
+    PTERYX_TRY(p.dispatch(n, {.shader = &shaders::qlinear_merge,
+                              .prelude = prelude,
+                              .bind = std::move(bind),
+                              .params = bytes_of(params),
+                              .grid = per_element(words(c.y.numel(), c.y.dtype), p.caps())}));
+  }
+  return {};
 }
 
 }  // namespace pteryx::ops::qlinear

@@ -40,10 +40,23 @@ std::string quad_text(const QLinear& d);
 Bind bind_x(const QLinear& d);
 // fn x4 of common/qlinear.wgsl.
 std::string x4_text(const QLinear& d);
-// fn finish: factor and bias.
+// fn finish(v, i, n): factor, bias, and the residual of element i of y.
 std::string finish_text(const QLinear& d);
-// fn put2 of common/qlinear.wgsl; `finished` applies finish.
-std::string put_text(Access access, DType y, bool finished);
+// fn put2 of common/qlinear.wgsl, for results that are finished, or for parts of them.
+std::string put_text(const QLinear& d);
+std::string put_parts_text();
+// What finish and put2 read and write: bias, residual, results.
+void bind_results(const QLinear& d, std::vector<Bind>& bind);
+
+// A result and the columns it has.
+struct Columns {
+  Tensor y;
+  int64_t first = 0;
+  int64_t width = 0;
+};
+std::vector<Columns> results(const QLinear& d);
+// first_column and width, for kernels that make one result at a time.
+std::string columns_text(const Columns& c);
 
 // The description with x as the product reads it: codes are rounded to first where it has a scale
 // for each row.

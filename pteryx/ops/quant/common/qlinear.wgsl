@@ -1,5 +1,5 @@
 // What every route of a quantised linear layer has:
-//   y[m, n] = finish(sum over k of x[m, k] * code[n, k] * scale(n, k), n)
+//   y[m, n] = finish(sum over k of x[m, k] * code[n, k] * scale(n, k), m * params.n + n, n)
 // The prelude gives `scale`, `finish`,
 //   fn x4(m: u32, k: u32) -> vec4<f32>   x at (m, k .. k+3), k a multiple of 4, 0 outside
 //   fn put2(part: u32, m: u32, n: u32, v: vec2<f32>)   y at (m, n) and (m, n+1), n even, where they exist
