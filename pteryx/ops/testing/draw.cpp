@@ -89,7 +89,7 @@ std::string check(const Drawn& drawn, Draw& d) {
   std::vector<std::string> tried = {""};
   const std::string& other =
       (*routes)[static_cast<size_t>(d.integer(0, static_cast<int64_t>(routes->size()) - 1))];
-  if (!other.empty() && d.chance(0.15)) tried.push_back(other);
+  if (!other.empty() && d.chance(0.05)) tried.push_back(other);
   for (const std::string& route : tried) {
     const auto got = run(drawn.call, Where::kGpu, route);
     if (!got.ok()) return fmt::format("route '{}': {}", route, got.status().message());

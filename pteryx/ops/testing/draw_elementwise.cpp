@@ -35,7 +35,7 @@ Drawn draw_unary(std::string_view op, Draw& d) {
   const bool logic = is(op, "logical_not");
   const bool bits = is(op, "bitwise_not");
   const bool test = is(op, ".isnan") || is(op, ".isinf") || is(op, ".isfinite");
-  DType t = d.chance(0.25) ? DType::kF16 : DType::kF32;
+  DType t = d.chance(0.1) ? DType::kF16 : DType::kF32;
   if (logic || bits) t = d.pick({DType::kBool, DType::kI32});
   if (integer_rule(op) && d.chance(0.3)) t = DType::kI32;
   const Dims dims = d.dims(0, 8);
@@ -90,7 +90,7 @@ Drawn draw_binary(std::string_view op, Draw& d) {
       is(op, "div") || is(op, "remainder") || is(op, "fmod") || is(op, "floor_divide");
   const bool angle = is(op, "atan2");
   const bool silu = is(op, "silu_mul");
-  DType t = d.chance(0.25) ? DType::kF16 : DType::kF32;
+  DType t = d.chance(0.1) ? DType::kF16 : DType::kF32;
   if (bits || (!angle && !silu && d.chance(0.3))) t = DType::kI32;
   if (bits && !shifts && d.chance(0.3)) t = DType::kBool;
   const Dims dims = d.dims(0, 8);

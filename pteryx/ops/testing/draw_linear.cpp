@@ -77,10 +77,13 @@ Drawn draw_linear(std::string_view op, Draw& d, const Sizes& s, const Kind& kind
 }
 
 Drawn draw_matmul(std::string_view op, Draw& d) {
-  const Kind& kind = draw_kind(d);
+  // Halves for linear layers only, to compile less.
+  const Kind drawn = draw_kind(d);
+  const bool layer = is(op, "linear");
+  const Kind kind{drawn.rows, drawn.aligned, drawn.biased, layer ? drawn.type : DType::kF32};
   const DType t = kind.type;
   const Sizes s = draw_sizes(d, kind);
-  if (is(op, "linear")) return draw_linear(op, d, s, kind);
+  if (layer) return draw_linear(op, d, s, kind);
   const bool batched = is(op, "bmm");
   const bool adds = is(op, "addmm") || is(op, "baddbmm");
   const int64_t batch = batched ? d.integer(1, 4) : 1;
