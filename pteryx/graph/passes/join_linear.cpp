@@ -151,6 +151,9 @@ class Joiner {
     if (k.groups) args.push_back(g_.nodes[members[0]].args[kGroup]);
     args.push_back(null());
     args.push_back(null());
+    IntList widths;
+    for (const uint32_t m : members) widths.items.push_back(extent(m, kWeight, false));
+    args.push_back(add(std::move(widths), "widths"));
     args.push_back(add(std::move(results), "results"));
     set(members[0], k, std::move(args));
   }
@@ -214,6 +217,7 @@ class Joiner {
     std::vector<ValueId> args(g_.nodes[maker].args.begin(), g_.nodes[maker].args.end() - 1);
     if (!k->groups) args.push_back(null());
     args.push_back(r);
+    args.push_back(add(IntList{{layer->max.back()}}, "widths"));
     ValueList result;
     result.items.push_back(last_view == kNoNode ? out : from);
     args.push_back(add(std::move(result), "results"));

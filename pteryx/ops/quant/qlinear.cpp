@@ -25,6 +25,7 @@ struct Row {
   int8_t factor = -1, x_zero = -1;       // numbers
   int8_t row_scale = -1, row_zero = -1;  // tensors
   int8_t residual = -1;
+  int8_t widths = -1;  // of several results
 };
 constexpr size_t kX = 0;
 
@@ -52,13 +53,21 @@ constexpr Arg kDynamic8[] = {in("x", kFloats, 1),
                              out("y", kFloats)};
 
 // What passes make of them: several that read the same x are one, an addition behind one is in it.
-constexpr Arg kJoined4[] = {
-    in("x", kFloats, 1),  in("weight", kCode4, 2, 2),   in("scales", kFloats, 2, 2),
-    number("group_size"), optional_in("bias", kFloats), optional_in("residual", kFloats),
-    out_list("y")};
-constexpr Arg kJoined8[] = {
-    in("x", kFloats, 1),          in("weight", kCode8, 2, 2),       in("scales", kFloats),
-    optional_in("bias", kFloats), optional_in("residual", kFloats), out_list("y")};
+constexpr Arg kJoined4[] = {in("x", kFloats, 1),
+                            in("weight", kCode4, 2, 2),
+                            in("scales", kFloats, 2, 2),
+                            number("group_size"),
+                            optional_in("bias", kFloats),
+                            optional_in("residual", kFloats),
+                            ints("widths"),
+                            out_list("y")};
+constexpr Arg kJoined8[] = {in("x", kFloats, 1),
+                            in("weight", kCode8, 2, 2),
+                            in("scales", kFloats),
+                            optional_in("bias", kFloats),
+                            optional_in("residual", kFloats),
+                            ints("widths"),
+                            out_list("y")};
 
 constexpr Row kRows[] = {
     {.name = "pteryx.linear_q4gsw",
@@ -68,14 +77,16 @@ constexpr Row kRows[] = {
      .scales = 2,
      .group = 3,
      .bias = 4,
-     .residual = 5},
+     .residual = 5,
+     .widths = 6},
     {.name = "pteryx.linear_q8",
      .args = kJoined8,
      .codes = Codes::kBytes,
      .weight = 1,
      .scales = 2,
      .bias = 3,
-     .residual = 4},
+     .residual = 4,
+     .widths = 5},
     {.name = "et_vk.linear_q4gsw.default",
      .args = kGroupwise,
      .codes = Codes::kLowFirst,
@@ -146,37 +157,35 @@ Status set_scales(const Node& n, QLinear& d) {
 Status shape(const Node& n, Shapes& s) {
   PTERYX_ASSIGN(const QLinear d, describe_qlinear(n));
   Dims y = d.x.dims;
-  if (n.def().args.back().kind != ArgKind::kOutList) {
+  if (row(n).widths < 0) {
     y[y.rank() - 1] = d.n;
     return s.set(y);
   }
+  PTERYX_ASSIGN(const Dims widths, n.ints(at(row(n).widths)));
   for (size_t i = 0; i < n.out_count(); ++i) {
-    y[y.rank() - 1] = n.max_dims(n.out_id(i)).back();
+    y[y.rank() - 1] = widths[i];
     PTERYX_TRY(s.set(i, y));
   }
   return {};
 }
 
-// Results that share the columns: their widths are the file's.
+// Results that share the columns out.
 Status read_results(const Node& n, QLinear& d) {
   constexpr size_t kMost = 4;
+  PTERYX_ASSIGN(const Dims widths, n.ints(at(row(n).widths)));
+  bool good = widths.rank() == n.out_count() && widths.rank() >= 1 && widths.rank() <= kMost;
   int64_t columns = 0;
-  bool even = n.out_count() >= 1 && n.out_count() <= kMost;
-  for (size_t i = 0; even && i < n.out_count(); ++i) {
-    if (!n.has_out(i) || n.max_dims(n.out_id(i)).rank() != d.x.rank()) {
-      even = false;
-      break;
-    }
-    const int64_t width = n.max_dims(n.out_id(i)).back();
-    even = n.out_count() == 1 || width % 4 == 0;
-    columns += width;
+  for (size_t i = 0; good && i < widths.rank(); ++i) {
+    good = n.has_out(i) && widths[i] >= 0 && (widths.rank() == 1 || widths[i] % 4 == 0);
+    if (!good) break;
+    columns += widths[i];
     if (i > 0) d.more.push_back(n.out(i));
   }
-  if (even && columns == d.n) return {};
-  return n.fail(
-      Code::kInvalidProgram,
-      fmt::format("y: expected 1 to {} results with {} columns together, in multiples of 4", kMost,
-                  d.n));
+  if (good && columns == d.n) return {};
+  return n.fail(Code::kInvalidProgram,
+                fmt::format("widths: expected those of 1 to {} results, in multiples of 4, {} "
+                            "together, got {} for {} results",
+                            kMost, d.n, to_string(widths), n.out_count()));
 }
 
 int64_t code(const QLinear& d, const HostTensor& weight, int64_t n, int64_t k) {
@@ -265,7 +274,7 @@ Result<QLinear> describe_qlinear(const Node& n) {
                         std::to_string(d.residual->numel()));
     }
   }
-  if (n.def().args.back().kind == ArgKind::kOutList) PTERYX_TRY(read_results(n, d));
+  if (r.widths >= 0) PTERYX_TRY(read_results(n, d));
   if (r.factor >= 0) d.factor = n.number(at(r.factor));
   if (r.x_zero >= 0) d.x_zero = n.number(at(r.x_zero));
   if (r.row_scale >= 0) {

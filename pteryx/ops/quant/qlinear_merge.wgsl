@@ -6,14 +6,14 @@
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
   let w = flat_id(group, groups, local, 64u);
-  let count = params.m * width;
+  let count = params.m * width();
   if (w * y_lanes >= count) { return; }
   var word = 0u;
   for (var lane = 0u; lane < y_lanes; lane++) {
     let i = w * y_lanes + lane;
     if (i >= count) { break; }
-    let n = first_column + i % width;
-    let at = i / width * params.n + n;
+    let n = first_column() + i % width();
+    let at = i / width() * params.n + n;
     var sum = 0.0;
     for (var s = 0u; s < params.splits; s++) { sum += load_parts(s * params.m * params.n + at); }
     word |= encode_y(lane, finish(sum, at, n));

@@ -6,14 +6,14 @@
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
   let w = flat_id(group, groups, local, 64u);
-  let count = params.m * width;
+  let count = params.m * width();
   if (w * y_lanes >= count) { return; }
   var word = 0u;
   for (var lane = 0u; lane < y_lanes; lane++) {
     let i = w * y_lanes + lane;
     if (i >= count) { break; }
-    let m = i / width;
-    let n = first_column + i % width;
+    let m = i / width();
+    let n = first_column() + i % width();
     var sum = 0.0;
     for (var first = 0u; first < params.k; first += 32u) {
       var part = 0.0;

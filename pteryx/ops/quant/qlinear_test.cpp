@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include <gtest/gtest.h>
 
@@ -98,6 +99,67 @@ TEST(QLinear, GroupsOfFourBitCodes) {
   check_grouped({{}, 24, 3, 8, true});
   check_grouped({{2, 2, 2}, 7, 33, 7, true});
   check_grouped({{9}, 6, 5, 3});
+}
+
+// Several layers in one, whose columns go to as many results; or one with something added.
+void check_joined(int64_t m, int64_t k, const std::vector<int64_t>& widths, bool four, DType t) {
+  const int64_t n = std::accumulate(widths.begin(), widths.end(), int64_t{0});
+  const int64_t group = four ? 32 : k;
+  const TestTensor x = random(t, {1, m, k}, 1, -1, 1);
+  const Weight w(n, k, four ? -8 : -100, four ? 7 : 100);
+  const TestTensor scales =
+      random(t, four ? Dims{k / group, n} : Dims{n}, 2, four ? 0.01 : 0.001, four ? 0.05 : 0.003);
+  const bool adds = widths.size() == 1;
+  const TestTensor residual = random(t, {m, n}, 5);
+  TestTensor whole = reference(
+      x, w, [&](int64_t row, int64_t column) { return scales.data[at(column / group * n + row)]; },
+      no_bias, t);
+  Case c(four ? "pteryx.linear_q4gsw" : "pteryx.linear_q8");
+  c.in(x).constant(four ? w.nibbles(k / 2, true) : w.bytes()).in(scales);
+  if (four) c.integer(group);
+  c.none();
+  adds ? c.in(residual) : c.none();
+  if (adds)
+    for (size_t i = 0; i < whole.data.size(); ++i) whole.data[i] += residual.data[i];
+  c.ints(widths);
+  std::vector<TestTensor> want;
+  int64_t first = 0;
+  for (const int64_t width : widths) {
+    want.push_back(make(t, {1, m, width}, [&](int64_t i) {
+      return whole.data[at(i / width * n + first + i % width)];
+    }));
+    first += width;
+  }
+  expect_op(c.outs(want), want, within(t));
+  if (m > 8) expect_matrices(c, want, within(DType::kF16));
+}
+
+TEST(QLinear, JoinedLayersHaveTheColumnsOfEach) {
+  check_joined(1, 64, {64, 32, 32}, true, DType::kF32);
+  check_joined(40, 64, {40, 4, 24}, true, DType::kF32);
+  check_joined(9, 2048, {64, 72, 4}, true, DType::kF32);  // k is cut
+  check_joined(3, 96, {8, 36}, false, DType::kF16);
+}
+
+TEST(QLinear, ALayerTakesTheAdditionBehindIt) {
+  check_joined(1, 64, {33}, true, DType::kF32);
+  check_joined(40, 64, {36}, true, DType::kF32);
+  check_joined(9, 2048, {32}, true, DType::kF32);
+  check_joined(2, 96, {10}, false, DType::kF16);
+}
+
+TEST(QLinear, JoinedLayersMustShareAllColumns) {
+  const TestTensor x = random(DType::kF32, {1, 32}, 1);
+  const Weight w(8, 32, -8, 7);
+  const auto joined = [&](std::vector<int64_t> widths, std::vector<TestTensor> outs) {
+    Case c("pteryx.linear_q4gsw");
+    c.in(x).constant(w.nibbles(16, true)).in(random(DType::kF32, {1, 8}, 2)).integer(32);
+    return std::move(c.none().none().ints(std::move(widths)).outs(std::move(outs)));
+  };
+  const TestTensor four{DType::kF32, {1, 4}, {}};
+  expect_error(joined({4, 8}, {four, four}), "8 together, got [4, 8] for 2 results");
+  expect_error(joined({4}, {four, four}), "got [4] for 2 results");
+  expect_error(joined({6, 2}, {four, four}), "in multiples of 4");
 }
 
 TEST(QLinear, ManyRows) {

@@ -26,12 +26,14 @@ Status plan_naive(const Node& n, Plan& p) {
   const std::string prelude = fmt::format(
       "{}{}{}fn x_at(m: u32, k: u32) -> f32 {{ return f32(load_x(m * params.k + k)){}; }}\n",
       scale_text(d), code_text(d), finish_text(d), is_float(d.x.dtype) ? "" : " - params.x_zero");
-  for (const Columns& c : results(d)) {
+  const std::vector<Columns> all = results(d);
+  for (size_t j = 0; j < all.size(); ++j) {
+    const Columns& c = all[j];
     std::vector<Bind> bind = {{"x", d.x}, {"weight", d.weight}, {"scales", d.scales}};
     if (d.bias) bind.push_back({"bias", *d.bias});
     if (d.residual) bind.push_back({"residual", *d.residual});
     bind.push_back({"y", c.y, Access::kWords});
-    const std::string text = prelude + columns_text(c);
+    const std::string text = prelude + columns_text(j);
     PTERYX_TRY(p.dispatch(n, {.shader = &shaders::qlinear_naive,
                               .prelude = text,
                               .bind = std::move(bind),
@@ -94,23 +96,25 @@ Status plan_tiled(const Node& n, Plan& p) {
   constexpr int64_t kTile = Thread * 16;
   const int64_t tiles = up(d.m, kTile) * up(d.n, kTile);
   const int64_t splits = splits_of(d, tiles);
+  // Several results would make the text of each of an invocation's results long: a merge shares
+  // them out.
+  const bool merged = splits > 1 || !d.more.empty();
   auto params = make_params(d);
   QLinear first = d;
-  if (splits > 1) {
+  if (merged) {
     first.y = p.scratch(DType::kF32, {splits, d.m, d.n});
     first.more.clear();
     params.splits = u32(splits);
     params.chunk = u32(up(up(d.k, splits), 32) * 32);
   }
-  Pieces parts =
-      pieces(first, fmt::format("const thread: u32 = {}u;\n{}", Thread, kW8), splits == 1);
+  Pieces parts = pieces(first, fmt::format("const thread: u32 = {}u;\n{}", Thread, kW8), !merged);
   PTERYX_TRY(p.dispatch(n, {.shader = &shaders::qlinear_tiled,
                             .variant = Thread == 8 ? "large" : "",
                             .prelude = parts.prelude,
                             .bind = std::move(parts.bind),
                             .params = bytes_of(params),
                             .grid = per_group(tiles * splits, p.caps())}));
-  return splits > 1 ? plan_merge(n, p, d, first.y, splits) : ok_status();
+  return merged ? plan_merge(n, p, d, first.y, splits) : ok_status();
 }
 
 // ---------------------------------------------------------------- choice

@@ -22,6 +22,12 @@ bool in_vectors(const QLinear& d) {
 }  // namespace
 
 Params make_params(const QLinear& d) {
+  std::array<uint32_t, 4> ends{};
+  ends[0] = u32(d.n);
+  if (!d.more.empty()) {
+    const std::vector<Columns> all = results(d);
+    for (size_t j = 0; j < all.size(); ++j) ends[j] = u32(all[j].first + all[j].width);
+  }
   return {.m = u32(d.m),
           .n = u32(d.n),
           .k = u32(d.k),
@@ -31,7 +37,8 @@ Params make_params(const QLinear& d) {
           .splits = 1,
           .chunk = u32(d.k),
           .factor = static_cast<float>(d.factor),
-          .x_zero = static_cast<float>(d.x_zero)};
+          .x_zero = static_cast<float>(d.x_zero),
+          .ends = ends};
 }
 
 // ---------------------------------------------------------------- weights
@@ -186,23 +193,21 @@ std::string put_text(const QLinear& d) {
   const bool halves =
       row_access(d.y.dtype, all[0].width) == Access::kWords && d.y.dtype == DType::kF16;
   const std::string_view store = halves ? "y{0}[at / 2u] = pack2x16float(vec2<f32>(first, second));"
-                                        : "y{0}[at] = bitcast<u32>(first); if (n + 1u < {1}u) {{ "
+                                        : "y{0}[at] = bitcast<u32>(first); if (n + 1u < last) {{ "
                                           "y{0}[at + 1u] = bitcast<u32>(second); }}";
-  for (size_t j = 0; j < all.size(); ++j) {
-    const int64_t end = all[j].first + all[j].width;
-    const std::string name = j == 0 ? "" : std::to_string(j);
-    if (all.size() == 1) {
-      text += "  let at = i;\n  " +
-              (halves ? fmt::format(fmt::runtime(store), name)
-                      : std::string("y[at] = bitcast<u32>(first); if (n + 1u < params.n) { y[at + "
-                                    "1u] = bitcast<u32>(second); }"));
-    } else {
-      text += fmt::format("  if (n >= {}u && n < {}u) {{ let at = m * {}u + n - {}u; ",
-                          all[j].first, end, all[j].width, all[j].first) +
-              fmt::format(fmt::runtime(store), name, end) + " }\n";
-    }
+  if (all.size() == 1) {
+    text += "  let at = i;\n  let last = params.n;\n  ";
+    return text + fmt::format(fmt::runtime(store), "") + "\n}\n";
   }
-  return text + "\n}\n";
+  for (size_t j = 0; j < all.size(); ++j) {
+    const std::string first = j == 0 ? "0u" : fmt::format("params.ends[{}]", j - 1);
+    text += fmt::format(
+        "  if (n >= {0} && n < params.ends[{1}]) {{\n    let last = params.ends[{1}];\n"
+        "    let at = m * (last - {0}) + n - {0};\n    ",
+        first, j);
+    text += fmt::format(fmt::runtime(store), j == 0 ? "" : std::to_string(j)) + "\n  }\n";
+  }
+  return text + "}\n";
 }
 
 void bind_results(const QLinear& d, std::vector<Bind>& bind) {
@@ -246,19 +251,24 @@ Pieces pieces(const QLinear& d, std::string_view text, bool finished) {
   return p;
 }
 
-std::string columns_text(const Columns& c) {
-  return fmt::format("const first_column: u32 = {}u;\nconst width: u32 = {}u;\n", c.first, c.width);
+std::string columns_text(size_t result) {
+  return fmt::format(
+      "fn first_column() -> u32 {{ return {0}; }}\n"
+      "fn width() -> u32 {{ return params.ends[{1}] - {0}; }}\n",
+      result == 0 ? "0u" : fmt::format("params.ends[{}]", result - 1), result);
 }
 
 Status plan_merge(const Node& n, Plan& p, const QLinear& d, const Tensor& parts, int64_t splits) {
   auto params = make_params(d);
   params.splits = u32(splits);
-  for (const Columns& c : results(d)) {
+  const std::vector<Columns> all = results(d);
+  for (size_t j = 0; j < all.size(); ++j) {
+    const Columns& c = all[j];
     std::vector<Bind> bind = {{"parts", parts}};
     if (d.bias) bind.push_back({"bias", *d.bias});
     if (d.residual) bind.push_back({"residual", *d.residual});
     bind.push_back({"y", c.y, Access::kWords});
-    const std::string prelude = finish_text(d) + columns_text(c);
+    const std::string prelude = finish_text(d) + columns_text(j);
     PTERYX_TRY(p.dispatch(n, {.shader = &shaders::qlinear_merge,
                               .prelude = prelude,
                               .bind = std::move(bind),

@@ -56,7 +56,7 @@ struct Columns {
 };
 std::vector<Columns> results(const QLinear& d);
 // first_column and width, for kernels that make one result at a time.
-std::string columns_text(const Columns& c);
+std::string columns_text(size_t result);
 
 // The description with x as the product reads it: codes are rounded to first where it has a scale
 // for each row.

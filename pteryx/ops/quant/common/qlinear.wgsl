@@ -11,8 +11,9 @@
 // so that a route is the same for every packing.
 #include "common/index.wgsl"
 
+// ends: the column behind each of several results.
 struct Params {
   m: u32, n: u32, k: u32, row_bytes: u32, group: u32, scale_row: u32, splits: u32, chunk: u32,
-  factor: f32, x_zero: f32
+  factor: f32, x_zero: f32, ends: vec4<u32>
 }
 @group(0) @binding(0) var<uniform> params: Params;
