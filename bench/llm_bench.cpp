@@ -22,7 +22,8 @@ void product(benchmark::State& state, const RunOptions& options) {
   const int64_t k = state.range(1);
   const int64_t n = state.range(2);
   const double weight = static_cast<double>(n * k) / 2 + static_cast<double>(n * k / kGroup) * 4;
-  const int nodes = scaled(static_cast<int>(std::clamp(4.5e8 / weight, 4.0, m > 8 ? 32.0 : 256.0)));
+  const int nodes =
+      scaled(static_cast<int>(std::clamp(4.5e8 / weight, 16.0, m > 8 ? 32.0 : 256.0)));
   GraphMaker g;
   const ValueId x = g.constant(DType::kF32, {1, m, k});
   const ValueId none = g.value(graph::Null{});

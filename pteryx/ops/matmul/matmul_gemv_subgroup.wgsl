@@ -2,7 +2,7 @@
 // shares out k by eights; b is read once, 16 or 32 bytes of a column per invocation and neighbours side by side, and the
 // sums of all rows are folded together.
 // Bytes: n * k of b once, a from the cache. 2 * rows operations per element of b: bound by memory up to 8 rows.
-// Host guarantees: m = rows <= 8, b contiguous along k. The prelude gives fold_many.wgsl with sums of rows * 4, and
+// Host guarantees: m = rows <= 8, b contiguous along k. The prelude gives fold_many.wgsl with a vector for each row, and
 //   fn b8(base: u32, n: u32, k: u32) -> array<vec4<f32>, 2>   b at (k .. k+7, n); any numbers past the last column
 #include "matmul/common/matmul.wgsl"
 
@@ -15,8 +15,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let quads = (params.n + 3u) / 4u;
   let batch = unit / quads;
   let n = unit % quads * 4u;
-  var sums: array<f32, count>;
-  for (var i = 0u; i < count; i++) { sums[i] = 0.0; }
+  var sums: array<vec4<f32>, rows>;
+  for (var m = 0u; m < rows; m++) { sums[m] = vec4<f32>(0.0); }
   if (batch < params.batches) {
     let a_base = batch * params.a_batch;
     let b_base = batch * params.b_batch;
@@ -28,21 +28,20 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       for (var m = 0u; m < rows; m++) {
         let low = a4(a_base, m, k);
         let high = a4(a_base, m, k + 4u);
-        sums[m * 4u] += dot(low, b0[0]) + dot(high, b0[1]);
-        sums[m * 4u + 1u] += dot(low, b1[0]) + dot(high, b1[1]);
-        sums[m * 4u + 2u] += dot(low, b2[0]) + dot(high, b2[1]);
-        sums[m * 4u + 3u] += dot(low, b3[0]) + dot(high, b3[1]);
+        sums[m] += vec4<f32>(dot(low, b0[0]), dot(low, b1[0]), dot(low, b2[0]), dot(low, b3[0])) +
+                   vec4<f32>(dot(high, b0[1]), dot(high, b1[1]), dot(high, b2[1]), dot(high, b3[1]));
       }
     }
   }
-  fold_many(sums, local);
+  for (var m = 0u; m < rows; m++) { fold_four(m, sums[m], local); }
+  workgroupBarrier();
   for (var i = local; i < wg_size / team * rows * 2u; i += wg_size) {
     let which = i / (rows * 2u);
     let m = i / 2u % rows;
     let c = i % 2u * 2u;
     let at = first_unit + which;
     if (at / quads < params.batches) {
-      put2(at / quads, m, at % quads * 4u + c, vec2<f32>(folded(which, m * 4u + c), folded(which, m * 4u + c + 1u)));
+      put2(at / quads, m, at % quads * 4u + c, folded(which, m, c));
     }
   }
 }

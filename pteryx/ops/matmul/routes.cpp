@@ -75,7 +75,7 @@ Status plan_gemv_subgroup(const Node& n, Plan& p) {
   const Access access = row_access(d.y.dtype, d.n);
   const std::string prelude = fmt::format(
       "const rows: u32 = {}u;\nconst team: u32 = {}u;\nconst wg_size: u32 = {}u;\n"
-      "const block: u32 = {}u;\nconst count: u32 = rows * 4u;\nconst width: u32 = 4u;\n{}{}{}{}{}",
+      "const block: u32 = {}u;\nconst fours: u32 = rows;\n{}{}{}{}{}",
       d.m, f.team, f.workgroup, f.block, fetch_text(a), b8_text(b), epilogue_text(d),
       put_text(access, d.y.dtype, kFinished), shaders::fold_many.code);
   std::vector<Bind> bind = {bind_operand(a, d.a.tensor), bind_operand(b, d.b.tensor)};

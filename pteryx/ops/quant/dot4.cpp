@@ -57,7 +57,7 @@ Shape shape_of(const QLinear& d, uint32_t planes, const gpu::Caps& caps) {
   const uint32_t units = u32(up(d.k, unit(d)));
   s.team = std::clamp(std::bit_ceil(units), lanes, std::min(caps.max_invocations, 256U));
   // More columns each reuse x more often; fewer leave more invocations to hide latency with.
-  const bool many = d.n / 8 * s.team > kWave / 2 && s.rows < 4;
+  const bool many = d.n / 8 * s.team > kWave / 2 && s.rows <= 4;
   s.columns = std::min(many ? 8U : 4U, lanes);
   if (d.n / s.columns * s.team >= kWave) s.team = std::clamp(64U, lanes, s.team);
   s.sets = 1;
@@ -101,6 +101,36 @@ std::string scale4_text(const QLinear& d) {
          "unpack2x16float(w.y));\n}\n";
 }
 
+// Codes, Sums and what goes with them, for this many rows and columns.
+std::string sums_text(uint32_t rows, uint32_t columns) {
+  std::string codes = "struct Codes {\n";
+  std::string fetched =
+      "fn codes_at(n: u32, u: u32) -> Codes {\n  let last = params.n - 1u;\n  var c: Codes;\n";
+  std::string sums = "struct Sums {\n";
+  std::string add = "fn add_products(sums: ptr<function, Sums>, codes: Codes, lane: u32) {\n";
+  std::string fold = "fn fold_sums(sums: Sums, local: u32) {\n";
+  for (uint32_t c = 0; c < columns; ++c) {
+    codes += fmt::format("  w{}: vec4<u32>,\n", c);
+    fetched += fmt::format("  c.w{0} = fetch(min(n + {0}u, last), u);\n", c);
+  }
+  for (uint32_t q = 0; q < columns / 4; ++q) {
+    codes += fmt::format("  s{}: vec4<f32>,\n", q);
+    fetched += fmt::format("  c.s{} = scale4(n + {}u, u * unit);\n", q, q * 4);
+  }
+  for (uint32_t m = 0; m < rows; ++m) {
+    add += fmt::format("  let x{0} = unit_of({0}u, lane);\n", m);
+    for (uint32_t q = 0; q < columns / 4; ++q) {
+      sums += fmt::format("  y{}_{}: vec4<f32>,\n", m, q);
+      add += fmt::format(
+          "  (*sums).y{0}_{1} += vec4<f32>(product(codes.w{2}, x{0}), product(codes.w{3}, x{0}), "
+          "product(codes.w{4}, x{0}), product(codes.w{5}, x{0})) * (codes.s{1} * x{0}.scale);\n",
+          m, q, q * 4, q * 4 + 1, q * 4 + 2, q * 4 + 3);
+      fold += fmt::format("  fold_four({}u, sums.y{}_{}, local);\n", m * (columns / 4) + q, m, q);
+    }
+  }
+  return codes + "}\n" + fetched + "  return c;\n}\n" + sums + "}\n" + add + "}\n" + fold + "}\n";
+}
+
 std::string codes_text(const QLinear& d) {
   if (!d.row_scale) {
     return "fn codes4(m: u32, k: u32) -> vec4<f32> { return x4(m, k); }\n"
@@ -134,11 +164,12 @@ Status plan_dot4(const Node& n, Plan& p) {
   const std::string prelude = fmt::format(
       "const rows: u32 = {}u;\nconst planes: u32 = {}u;\nconst columns: u32 = {}u;\n"
       "const sets: u32 = {}u;\nconst team: u32 = {}u;\nconst wg_size: u32 = team * sets;\n"
-      "const block: u32 = {}u;\nconst count: u32 = rows * columns;\nconst width: u32 = columns;\n"
-      "const nibbles: bool = {};\nconst zero_code: i32 = {};\n{}{}{}{}{}{}{}{}",
+      "const block: u32 = {}u;\nconst fours: u32 = rows * columns / 4u;\n"
+      "const nibbles: bool = {};\nconst zero_code: i32 = {};\n{}{}{}{}{}{}{}{}{}",
       s.rows, s.planes, s.columns, s.sets, s.team, s.block, nibbles, nibbles ? 8 : 0, fetch_text(d),
-      scale4_text(d), x4_text(d), finish_text(d), put_text(d), coded(d) ? codes_text(d) : "",
-      coded(d) ? shaders::x_codes.code : shaders::x_rounded.code, shaders::fold_many.code);
+      scale4_text(d), sums_text(s.rows, s.columns), x4_text(d), finish_text(d), put_text(d),
+      coded(d) ? codes_text(d) : "", coded(d) ? shaders::x_codes.code : shaders::x_rounded.code,
+      shaders::fold_many.code);
   std::vector<Bind> bind = {bind_x(d), bind_vectors(d), bind_scales(d)};
   if (d.row_scale) bind.push_back({"row_scale", *d.row_scale});
   if (d.row_zero) bind.push_back({"row_zero", *d.row_zero});

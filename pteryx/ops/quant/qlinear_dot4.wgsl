@@ -3,8 +3,10 @@
 // once. A team of invocations shares out k for `columns` columns of every row of x, `sets` teams make up a workgroup.
 // Bytes: the weights once, all fetched before x is looked at. 2 * planes * rows dot products per 8 codes.
 // Host guarantees: m <= rows, one scale per unit, block >= eights.
-// The prelude also gives fold_many.wgsl with sums of rows * columns, `nibbles`, `code_offset` as an integer `zero_code`, and
-//   fn scale4(n: u32, k: u32) -> vec4<f32>   the scales of columns n .. n+3, n a multiple of 4; any numbers past the end
+// Codes and sums have names, and what is done with them is written out: compilers may keep arrays of them in memory.
+// The prelude also gives fold_many.wgsl with rows * columns / 4 vectors, `nibbles`, `code_offset` as an integer `zero_code`,
+//   struct Codes, fn codes_at(n: u32, u: u32) -> Codes   unit u of the columns n .., and its scales
+//   struct Sums, fn add_products(sums: ptr<function, Sums>, codes: Codes, lane: u32), fn fold_sums(sums: Sums, local: u32)
 //   fn eight_of(m: u32, k: u32) -> Eight   x at (m, k .. k+7) as integers, called by all invocations of the workgroup, with
 //                                          k / 8 consecutive in neighbours
 #include "quant/common/qlinear.wgsl"
@@ -55,10 +57,50 @@ fn store_x(item: u32, eight: Eight, inside: bool) {
   if (inside && e == 0u) { x_scale[m * team + u] = eight.scale; }
 }
 
-// Eight codes as signed bytes, in the order of x_bytes.
-fn codes8(w: vec4<u32>, e: u32) -> vec2<u32> {
-  if (nibbles) { return vec2<u32>(w[e] & 0x0f0f0f0fu, (w[e] >> 4u) & 0x0f0f0f0fu); }
-  return vec2<u32>(w[e * 2u], w[e * 2u + 1u]);
+// One unit of a row of x, as the products read it: a and b of each plane go with the first and second codes of eights.
+struct Unit {
+  a0: vec4<u32>, b0: vec4<u32>, a1: vec4<u32>, b1: vec4<u32>, a2: vec4<u32>, b2: vec4<u32>, shift: vec3<i32>, scale: f32
+}
+
+fn words_of(first: u32) -> vec4<u32> {
+  if (eights == 2u) { return vec4<u32>(x_bytes[first], x_bytes[first + 2u * team], 0u, 0u); }
+  return vec4<u32>(x_bytes[first], x_bytes[first + 2u * team], x_bytes[first + 4u * team], x_bytes[first + 6u * team]);
+}
+fn unit_of(m: u32, lane: u32) -> Unit {
+  const plane = eights * 2u * team;
+  let at = m * planes * plane + lane;
+  var x: Unit;
+  x.a0 = words_of(at);
+  x.b0 = words_of(at + team);
+  x.a1 = words_of(at + plane);
+  x.b1 = words_of(at + plane + team);
+  x.shift = vec3<i32>(x_shift[m * planes * team + lane], x_shift[(m * planes + 1u) * team + lane], 0);
+  if (planes == 3u) {
+    x.a2 = words_of(at + 2u * plane);
+    x.b2 = words_of(at + 2u * plane + team);
+    x.shift.z = x_shift[(m * planes + 2u) * team + lane];
+  }
+  x.scale = x_scale[m * team + lane];
+  return x;
+}
+
+fn dots(a: vec4<u32>, b: vec4<u32>, xa: vec4<u32>, xb: vec4<u32>) -> i32 {
+  let half = dot4I8Packed(a.x, xa.x) + dot4I8Packed(b.x, xb.x) + dot4I8Packed(a.y, xa.y) + dot4I8Packed(b.y, xb.y);
+  if (eights == 2u) { return half; }
+  return half + dot4I8Packed(a.z, xa.z) + dot4I8Packed(b.z, xb.z) + dot4I8Packed(a.w, xa.w) + dot4I8Packed(b.w, xb.w);
+}
+
+// The codes of a unit times x, but for the scales.
+fn product(w: vec4<u32>, x: Unit) -> f32 {
+  var a = vec4<u32>(w.x, w.z, 0u, 0u);
+  var b = vec4<u32>(w.y, w.w, 0u, 0u);
+  if (nibbles) {
+    a = w & vec4<u32>(0x0f0f0f0fu);
+    b = (w >> vec4<u32>(4u)) & vec4<u32>(0x0f0f0f0fu);
+  }
+  let low = x.shift.x + dots(a, b, x.a0, x.b0) + 256 * (x.shift.y + dots(a, b, x.a1, x.b1));
+  if (planes == 2u) { return f32(low); }
+  return fma(f32(x.shift.z + dots(a, b, x.a2, x.b2)), 65536.0, f32(low));
 }
 
 @compute @workgroup_size(wg_size)
@@ -68,16 +110,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let first_n = flat_group(group, groups) * sets * columns;
   let n = first_n + local / team * columns;
   let units = (params.k + unit - 1u) / unit;
-  var sums: array<f32, rows * columns>;
-  for (var i = 0u; i < rows * columns; i++) { sums[i] = 0.0; }
-
+  var sums: Sums;
   for (var first_u = 0u; first_u < units; first_u += team) {
     // Units and columns past the end repeat the last; x is 0 there, or nothing is stored.
     let u = min(first_u + lane, units - 1u);
-    var w: array<vec4<u32>, columns>;
-    var s: array<vec4<f32>, columns / 4u>;
-    for (var c = 0u; c < columns; c++) { w[c] = fetch(min(n + c, params.n - 1u), u); }
-    for (var c = 0u; c < columns; c += 4u) { s[c / 4u] = scale4(n + c, u * unit); }
+    let codes = codes_at(n, u);
     workgroupBarrier();
     for (var i = 0u; i < items; i += wg_size) {
       let item = min(i + local, items - 1u);
@@ -85,33 +122,16 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       store_x(item, eight, i + local < items);
     }
     workgroupBarrier();
-    for (var m = 0u; m < rows; m++) {
-      var x: array<u32, planes * eights * 2u>;
-      for (var i = 0u; i < planes * eights * 2u; i++) { x[i] = x_bytes[(m * planes * eights * 2u + i) * team + lane]; }
-      let scale_x = x_scale[m * team + lane];
-      for (var c = 0u; c < columns; c++) {
-        var dots: array<i32, planes>;
-        for (var p = 0u; p < planes; p++) { dots[p] = x_shift[(m * planes + p) * team + lane]; }
-        for (var e = 0u; e < eights; e++) {
-          let codes = codes8(w[c], e);
-          for (var p = 0u; p < planes; p++) {
-            dots[p] += dot4I8Packed(codes.x, x[(p * eights + e) * 2u]) + dot4I8Packed(codes.y, x[(p * eights + e) * 2u + 1u]);
-          }
-        }
-        var total = f32(dots[planes - 1u]);
-        for (var p = 1u; p < planes; p++) { total = fma(total, 256.0, f32(dots[planes - 1u - p])); }
-        sums[m * columns + c] = fma(total * scale_x, s[c / 4u][c % 4u], sums[m * columns + c]);
-      }
-    }
+    add_products(&sums, codes, lane);
   }
 
-  fold_many(sums, local);
+  fold_sums(sums, local);
+  workgroupBarrier();
   const pairs = columns / 2u;
   for (var i = local; i < sets * rows * pairs; i += wg_size) {
     let which = i / (rows * pairs);
     let m = i / pairs % rows;
     let c = i % pairs * 2u;
-    let total = vec2<f32>(folded(which, m * columns + c), folded(which, m * columns + c + 1u));
-    put2(0u, m, first_n + which * columns + c, total);
+    put2(0u, m, first_n + which * columns + c, folded(which, m * (columns / 4u) + c / 4u, c % 4u));
   }
 }
