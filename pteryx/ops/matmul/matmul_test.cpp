@@ -116,11 +116,8 @@ TEST(MatMul, Matrices) {
     const double rounding = 3e-4 * std::sqrt(static_cast<double>(s.k)) + 1e-3;
     expect_matrices(c.out(t, yd), {reference(a, b, s, along_k, yd)}, {rounding, 1e-2});
   };
-  check(DType::kF32, {1, 20, 33, 70}, true);
-  check(DType::kF16, {1, 17, 40, 128}, true);
-  check(DType::kF32, {1, 17, 40, 33}, false);
   check(DType::kF16, {3, 70, 72, 64}, false);
-  check(DType::kF32, {1, 20, 40, 2048}, true);
+  check(DType::kF32, {1, 20, 33, 2050}, true);
 }
 
 TEST(MatMul, Halves) {

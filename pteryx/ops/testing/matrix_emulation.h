@@ -23,11 +23,11 @@ fn half_of(v: vec4<u32>, i: u32) -> f32 {
 }
 fn multiply_add(left: left_matrix, right: right_matrix, sum: sum_matrix) -> sum_matrix {
   var total = sum;
-  for (var i = 0u; i < 8u; i++) {
+  for (var i = 0u; i < min(8u, params.k + 8u); i++) {  // not unrolled: quicker to compile
     let e = lane_of_matrix + i * 32u;
     let m = e / 16u;
     let n = e % 16u;
-    for (var k = 0u; k < min(16u, params.k + 16u); k++) {  // not unrolled: quicker to compile
+    for (var k = 0u; k < min(16u, params.k + 16u); k++) {
       let a = half_of(tile_a[left + m * wide_a + k / 8u], k % 8u);
       var b = 0.0;
       if (along_k) { b = half_of(tile_b[right + n * wide_b + k / 8u], k % 8u); }
