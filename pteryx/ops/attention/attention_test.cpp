@@ -3,115 +3,26 @@
 
 #include <gtest/gtest.h>
 
-#include "pteryx/ops/testing/op_harness.h"
+#include "pteryx/ops/testing/attention_calls.h"
 
 namespace pteryx::ops::testing {
 namespace {
 
-constexpr Tolerance kFloat{1e-4, 1e-3};
-constexpr Tolerance kHalf{2e-3, 1e-2};
+constexpr Tolerance kFloat = kAttentionFloat;
+constexpr Tolerance kHalf = kAttentionHalf;
 
 size_t at(int64_t i) { return static_cast<size_t>(i); }
-
-struct Shape {
-  int64_t hq, hkv, d, capacity, rows, pos;
-};
-
-enum class Rule : uint8_t { kCausal, kAll };
-
-// q [B, S, Hq, D] over caches [B, T, Hkv, D], keys 0 .. keys - 1; mask [S, keys] is added.
-TestTensor reference(const TestTensor& q, const TestTensor& k, const TestTensor& v, int64_t keys,
-                     int64_t pos, Rule rule, double scale, const TestTensor* mask = nullptr) {
-  TestTensor y = q;
-  const int64_t rows = q.dims[1];
-  const int64_t heads = q.dims[2];
-  const int64_t size = q.dims[3];
-  const int64_t kv = k.dims[2];
-  for (int64_t b = 0; b < q.dims[0]; ++b) {
-    for (int64_t s = 0; s < rows; ++s) {
-      for (int64_t h = 0; h < heads; ++h) {
-        const int64_t from = ((b * rows + s) * heads + h) * size;
-        const auto row = [&](int64_t c) {
-          return ((b * k.dims[1] + c) * kv + h / (heads / kv)) * size;
-        };
-        const int64_t end = rule == Rule::kCausal ? pos + s + 1 : keys;
-        std::vector<double> p(at(end));
-        double top = -INFINITY;
-        for (int64_t c = 0; c < end; ++c) {
-          double dot = 0;
-          for (int64_t d = 0; d < size; ++d) dot += q.data[at(from + d)] * k.data[at(row(c) + d)];
-          p[at(c)] = dot * scale;
-          if (mask != nullptr) {
-            const double m = mask->data[at(s * keys + c)];
-            p[at(c)] = mask->dtype == DType::kBool ? (m != 0 ? p[at(c)] : -3e38)
-                                                   : p[at(c)] + std::fmax(m, -3e38);
-          }
-          top = std::fmax(top, p[at(c)]);
-        }
-        double sum = 0;
-        for (double& w : p) sum += w = std::exp(w - top);
-        for (int64_t d = 0; d < size; ++d) {
-          double out = 0;
-          for (int64_t c = 0; c < end; ++c) out += p[at(c)] / sum * v.data[at(row(c) + d)];
-          y.data[at(from + d)] = out;
-        }
-      }
-    }
-  }
-  return y;
-}
-
-TestTensor with_rows(TestTensor cache, const TestTensor& x, int64_t pos) {
-  const int64_t row = cache.dims[2] * cache.dims[3];
-  const int64_t count = x.dims[1] * row;
-  for (int64_t i = 0; i < numel(x.dims); ++i)
-    cache.data[at(i / count * cache.dims[1] * row + pos * row + i % count)] = x.data[at(i)];
-  return cache;
-}
-
-// A call of sdpa_with_kv_cache with caches full of old rows.
-struct Cached {
-  TestTensor q, k, v, k_cache, v_cache;
-  int64_t pos;
-
-  Cached(const Shape& s, DType t, DType cache, int64_t batch = 1, double spread = 1)
-      : q(random(t, {batch, s.rows, s.hq, s.d}, 1, -spread, spread)),
-        k(random(t, {batch, s.rows, s.hkv, s.d}, 2)),
-        v(random(t, {batch, s.rows, s.hkv, s.d}, 3)),
-        k_cache(random(cache, {batch, s.capacity, s.hkv, s.d}, 4)),
-        v_cache(random(cache, {batch, s.capacity, s.hkv, s.d}, 5)),
-        pos(s.pos) {}
-
-  Case call() const {
-    return Case("sdpa_with_kv_cache.default").in(q).in(k).in(v).in(k_cache).in(v_cache);
-  }
-  TestTensor new_k() const { return with_rows(k_cache, round_to(k, k_cache.dtype), pos); }
-  TestTensor new_v() const { return with_rows(v_cache, round_to(v, v_cache.dtype), pos); }
-  double scale() const { return 1 / std::sqrt(static_cast<double>(q.dims[3])); }
-  std::vector<TestTensor> want(Rule rule, double scale_by) const {
-    return {reference(q, new_k(), new_v(), pos + q.dims[1], pos, rule, scale_by), new_k(), new_v()};
-  }
-};
-
-void expect_causal(const Shape& s, DType t, DType cache, int64_t batch = 1) {
-  SCOPED_TRACE(fmt::format("hq {} hkv {} d {} capacity {} rows {} pos {} {} {} batch {}", s.hq,
-                           s.hkv, s.d, s.capacity, s.rows, s.pos, name(t), name(cache), batch));
-  const Cached c(s, t, cache, batch);
-  expect_op(c.call().live(s.pos).integer(1).none().integer(0).flag(true).none().out(t, c.q.dims),
-            c.want(Rule::kCausal, c.scale()),
-            t == DType::kF16 || cache == DType::kF16 ? kHalf : kFloat);
-}
 
 // Every head size is a pipeline of its own per route, and those take long to compile on a software
 // GPU: few sizes, one for each way through the kernels.
 TEST(Attention, Heads) {
-  for (const Shape& s : std::vector<Shape>{{6, 2, 8, 32, 5, 17},
-                                           {4, 4, 8, 32, 3, 0},
-                                           {6, 2, 128, 40, 6, 31},
-                                           {32, 8, 128, 40, 1, 1},
-                                           {3, 1, 6, 48, 17, 31},
-                                           {3, 1, 6, 16, 1, 15},
-                                           {1, 1, 300, 8, 5, 3}}) {
+  for (const AttentionShape& s : std::vector<AttentionShape>{{6, 2, 8, 32, 5, 17},
+                                                             {4, 4, 8, 32, 3, 0},
+                                                             {6, 2, 128, 40, 6, 31},
+                                                             {32, 8, 128, 40, 1, 1},
+                                                             {3, 1, 6, 48, 17, 31},
+                                                             {3, 1, 6, 16, 1, 15},
+                                                             {1, 1, 300, 8, 5, 3}}) {
     expect_causal(s, DType::kF32, DType::kF32);
   }
 }
@@ -143,7 +54,7 @@ TEST(Attention, Batches) {
 }
 
 TEST(Attention, FlagsAndScale) {
-  const Cached c({4, 2, 8, 40, 5, 7}, DType::kF32, DType::kF32);
+  const CachedCall c({4, 2, 8, 40, 5, 7}, DType::kF32, DType::kF32);
   expect_op(
       c.call().integer(7).live(5).none().number(0).flag(false).none().out(DType::kF32, c.q.dims),
       c.want(Rule::kAll, c.scale()), kFloat);
@@ -153,77 +64,43 @@ TEST(Attention, FlagsAndScale) {
 }
 
 TEST(Attention, LargeScores) {
-  const Cached c({2, 1, 8, 40, 6, 17}, DType::kF32, DType::kF32, 1, 200);
+  const CachedCall c({2, 1, 8, 40, 6, 17}, DType::kF32, DType::kF32, 1, 200);
   expect_op(c.call().integer(17).integer(1).none().integer(0).flag(true).number(1).out(DType::kF32,
                                                                                        c.q.dims),
             c.want(Rule::kCausal, 1), {2e-3, 2e-3});
 }
 
 TEST(Attention, MaskOverTheCache) {
-  const Cached c({4, 2, 8, 40, 5, 7}, DType::kF32, DType::kF32);
+  const CachedCall c({4, 2, 8, 40, 5, 7}, DType::kF32, DType::kF32);
   for (const DType t : {DType::kF32, DType::kBool}) {
     TestTensor mask = random(t, {5, 20}, 9);  // wider than the live rows
     if (t == DType::kF32) mask.data[3] = -INFINITY;
     expect_op(c.call().integer(7).integer(1).in(mask).integer(0).flag(true).none().out(DType::kF32,
                                                                                        c.q.dims),
-              {reference(c.q, c.new_k(), c.new_v(), 20, 7, Rule::kAll, c.scale(), &mask), c.new_k(),
-               c.new_v()},
+              {attention_reference(c.q, c.new_k(), c.new_v(), 20, 7, Rule::kAll, c.scale(), &mask),
+               c.new_k(), c.new_v()},
               kFloat);
   }
 }
 
 TEST(Attention, CustomSdpaReadsTheCache) {
   for (const int64_t rows : {1, 9}) {
-    const Cached c({6, 2, 8, 40, rows, 17}, DType::kF32, DType::kF32);
+    const CachedCall c({6, 2, 8, 40, rows, 17}, DType::kF32, DType::kF32);
     for (const std::string op : {"custom_sdpa.default", "llama.custom_sdpa.default"}) {
-      expect_op(Case(op)
-                    .in(c.q)
-                    .in(c.k_cache)
-                    .in(c.v_cache)
-                    .live(17)
-                    .none()
-                    .integer(0)
-                    .flag(true)
-                    .none()
-                    .out(DType::kF32, c.q.dims),
-                {reference(c.q, c.k_cache, c.v_cache, 17 + rows, 17, Rule::kCausal, c.scale())},
-                kFloat);
+      expect_op(
+          Case(op)
+              .in(c.q)
+              .in(c.k_cache)
+              .in(c.v_cache)
+              .live(17)
+              .none()
+              .integer(0)
+              .flag(true)
+              .none()
+              .out(DType::kF32, c.q.dims),
+          {attention_reference(c.q, c.k_cache, c.v_cache, 17 + rows, 17, Rule::kCausal, c.scale())},
+          kFloat);
     }
-  }
-}
-
-TEST(Attention, TwoChunksEqualOne) {
-  const Shape whole{4, 2, 8, 40, 24, 0};
-  const Cached c(whole, DType::kF32, DType::kF32);
-  const auto rows = [](const TestTensor& t, int64_t first, int64_t count) {
-    const int64_t row = t.dims[2] * t.dims[3];
-    return make(t.dtype, {1, count, t.dims[2], t.dims[3]},
-                [&](int64_t i) { return t.data[at(first * row + i)]; });
-  };
-  TestTensor k_cache = c.k_cache;
-  TestTensor v_cache = c.v_cache;
-  const TestTensor want = c.want(Rule::kCausal, c.scale())[0];
-  int64_t pos = 0;
-  for (const int64_t count : {3, 1, 1, 12, 7}) {
-    const TestTensor q = rows(c.q, pos, count);
-    const auto got = run(Case("llama.sdpa_with_kv_cache.default")
-                             .in(q)
-                             .in(rows(c.k, pos, count))
-                             .in(rows(c.v, pos, count))
-                             .in(k_cache)
-                             .in(v_cache)
-                             .live(pos)
-                             .integer(1)
-                             .none()
-                             .integer(0)
-                             .flag(true)
-                             .none()
-                             .out(DType::kF32, q.dims));
-    ASSERT_TRUE(got.ok()) << got.status().message();
-    EXPECT_EQ(compare(*got, {rows(want, pos, count)}, kFloat), "");
-    k_cache = (*got)[1];
-    v_cache = (*got)[2];
-    pos += count;
   }
 }
 
@@ -279,8 +156,9 @@ TEST(Sdpa, WholeTensors) {
     }
     for (const TestTensor* m :
          {static_cast<const TestTensor*>(nullptr), static_cast<const TestTensor*>(&mask)}) {
-      const TestTensor y = reference(turned(q, batch, heads), turned(k, batch, heads),
-                                     turned(v, batch, heads), keys, 0, Rule::kAll, 0.25, m);
+      const TestTensor y =
+          attention_reference(turned(q, batch, heads), turned(k, batch, heads),
+                              turned(v, batch, heads), keys, 0, Rule::kAll, 0.25, m);
       TestTensor want = q;
       for (int64_t i = 0; i < numel(dims); ++i) {
         const int64_t size = dims.back();

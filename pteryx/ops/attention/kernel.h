@@ -63,9 +63,11 @@ Params make_params(const Attention& a, LiveInt start, int64_t items, const Split
 Status plan_decode_subgroup(const Node& n, Plan& p);
 Status plan_decode(const Node& n, Plan& p);
 Status plan_naive(const Node& n, Plan& p);
+Status plan_matrix(const Node& n, Plan& p);
 Status plan_tiled(const Node& n, Plan& p);
 bool fits_decode_subgroup(const Node& n, const gpu::Caps& caps);
 bool fits_decode(const Node& n, const gpu::Caps& caps);
+bool fits_matrix(const Node& n, const gpu::Caps& caps);
 bool fits_tiled(const Node& n, const gpu::Caps& caps);
 
 }  // namespace pteryx::ops::attention

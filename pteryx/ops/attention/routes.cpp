@@ -9,6 +9,7 @@ namespace {
 constexpr Route kRoutes[] = {
     {"decode_subgroup", fits_decode_subgroup, plan_decode_subgroup},
     {"decode", fits_decode, plan_decode},
+    {"matrix", fits_matrix, plan_matrix, nullptr, Precision::kF16},
     {"tiled", fits_tiled, plan_tiled},
     {"naive", nullptr, plan_naive},
 };

@@ -1,5 +1,5 @@
 // Subgroup matrices in plain WGSL, so that software GPUs run the kernels that use them: the text
-// that stands in for matrix_ops.wgsl.
+// that stands in for matrix_ops.wgsl and attention_matrix_ops.wgsl.
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
@@ -40,6 +40,71 @@ fn multiply_add(left: left_matrix, right: right_matrix, sum: sum_matrix) -> sum_
 fn store_sum(offset: u32, sum: sum_matrix) {
   var total = sum;
   for (var i = 0u; i < 8u; i++) { tile_y[offset + lane_of_matrix + i * 32u] = total[i]; }
+}
+)";
+
+// The same for attention, where an operand on the left outlives its tile: an invocation keeps the
+// eight rows that it multiplies.
+inline constexpr std::string_view kAttentionEmulation = R"(
+alias left_matrix = array<vec4<u32>, 16>;
+alias right_matrix = u32;
+alias sum_matrix = array<f32, 8>;
+var<private> lane_of_matrix: u32;
+
+// Not unrolled: quicker to compile.
+fn bound(n: u32) -> u32 { return min(n, n * params.quads); }
+fn load_q(offset: u32) -> left_matrix {
+  var rows: left_matrix;
+  for (var i = 0u; i < bound(16u); i++) {
+    rows[i] = tile_kv[offset + (lane_of_matrix / 16u + i / 2u * 2u) * wide_kv + i % 2u];
+  }
+  return rows;
+}
+fn load_weights(offset: u32) -> left_matrix {
+  var rows: left_matrix;
+  for (var i = 0u; i < bound(16u); i++) {
+    rows[i] = tile_p[offset + (lane_of_matrix / 16u + i / 2u * 2u) * wide_p + i % 2u];
+  }
+  return rows;
+}
+fn load_k(offset: u32) -> right_matrix { return offset; }
+fn load_v(offset: u32) -> right_matrix { return offset; }
+fn half_of(v: vec4<u32>, i: u32) -> f32 {
+  let pair_of = unpack2x16float(v[i / 2u]);
+  return select(pair_of.x, pair_of.y, i % 2u == 1u);
+}
+fn score_add(left: left_matrix, right: right_matrix, sum: sum_matrix) -> sum_matrix {
+  var rows = left;
+  var total = sum;
+  for (var e = 0u; e < bound(128u); e++) {
+    let k = e % 16u;
+    let b = half_of(tile_kv[right + lane_of_matrix % 16u * wide_kv + k / 8u], k % 8u);
+    total[e / 16u] += half_of(rows[e / 16u * 2u + k / 8u], k % 8u) * b;
+  }
+  return total;
+}
+fn value_add(left: left_matrix, right: right_matrix, sum: sum_matrix) -> sum_matrix {
+  var rows = left;
+  var total = sum;
+  let n = lane_of_matrix % 16u;
+  for (var e = 0u; e < bound(128u); e++) {
+    let k = e % 16u;
+    let b = half_of(tile_kv[right + k * wide_kv + n / 8u], n % 8u);
+    total[e / 16u] += half_of(rows[e / 16u * 2u + k / 8u], k % 8u) * b;
+  }
+  return total;
+}
+fn sum_at(offset: u32, i: u32) -> u32 {
+  return offset + (lane_of_matrix / 16u + 2u * i) * wide_s + lane_of_matrix % 16u;
+}
+fn store_sum(offset: u32, sum: sum_matrix) {
+  var total = sum;
+  for (var i = 0u; i < bound(8u); i++) { tile_s[sum_at(offset, i)] = total[i]; }
+}
+fn load_sum(offset: u32) -> sum_matrix {
+  var total: sum_matrix;
+  for (var i = 0u; i < bound(8u); i++) { total[i] = tile_s[sum_at(offset, i)]; }
+  return total;
 }
 )";
 

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "pteryx/ops/schema.h"
+#include "pteryx/ops/shaders/attention_matrix_ops.h"
 #include "pteryx/ops/shaders/matrix_ops.h"
 #include "pteryx/ops/table.h"
 #include "pteryx/ops/testing/matrix_emulation.h"
@@ -71,7 +72,9 @@ void emulate_matrices(PlannedDispatch& d) {
     ASSERT_NE(at, std::string::npos) << d.label << " has no " << text;
     d.code.replace(at, text.size(), with);
   };
-  replace(shaders::matrix_ops.code, kMatrixEmulation);
+  const bool attention = d.code.find(shaders::attention_matrix_ops.code) != std::string::npos;
+  attention ? replace(shaders::attention_matrix_ops.code, kAttentionEmulation)
+            : replace(shaders::matrix_ops.code, kMatrixEmulation);
   replace("let lane = local % 32u;", "let lane = local % 32u;\n  lane_of_matrix = lane;");
   d.subgroups = d.subgroup_matrix = false;
 }
@@ -463,23 +466,24 @@ Result<std::vector<TestTensor>> run(const Case& c, Where where, const std::strin
 
 void expect_matrices(const Case& c, const std::vector<TestTensor>& want, Tolerance tol) {
   if (!device().caps().f16 || device().caps().provider != "dawn") return;  // no such matrices
-  for (const char* const route : {"matrix", "matrix_small"}) {
+  Runner first;
+  const Status s = first.build(c);
+  ASSERT_TRUE(s.ok()) << s.message();
+  int ran = 0;
+  for (const Route& route : first.def->routes) {
     Runner r;
-    const Status s = r.build(c);
-    ASSERT_TRUE(s.ok()) << s.message();
+    ASSERT_TRUE(r.build(c).ok());
     r.emulate = !device().caps().subgroup_matrix;
     r.precision = Precision::kF16;
     const PlanContext context{.caps = emulated_caps(), .precision = Precision::kF16};
     const Node n(r.g, r.g.nodes[0], *r.def, r.live);
-    bool fits = false;
-    for (const Route& each : r.def->routes)
-      fits = fits || (each.name == route && route_fits(each, n, context));
-    if (!fits && std::string_view(route) == "matrix") continue;  // too little workgroup memory
-    ASSERT_TRUE(fits) << c.op() << ", route " << route;
-    const auto got = r.run_gpu(route);
-    ASSERT_TRUE(got.ok()) << c.op() << ", route " << route << ": " << got.status().message();
-    EXPECT_EQ(compare(*got, want, tol), "") << c.op() << ", route " << route;
+    if (route.precision != Precision::kF16 || !route_fits(route, n, context)) continue;
+    ++ran;
+    const auto got = r.run_gpu(std::string(route.name));
+    ASSERT_TRUE(got.ok()) << c.op() << ", route " << route.name << ": " << got.status().message();
+    EXPECT_EQ(compare(*got, want, tol), "") << c.op() << ", route " << route.name;
   }
+  EXPECT_GT(ran, 0) << c.op() << ": no route with subgroup matrices fits";
 }
 
 Status compile(const Case& c, gpu::Device& device, const gpu::Caps& caps,
@@ -519,6 +523,26 @@ Result<std::vector<TestTensor>> run_within(const Case& c, uint32_t invocations) 
   PTERYX_TRY(r.build(c));
   r.invocations = invocations;
   return r.run_gpu("");
+}
+
+Result<std::vector<Planned>> plan_all(const Case& c) {
+  Runner r;
+  PTERYX_TRY(r.build(c));
+  const Node n(r.g, r.g.nodes[0], *r.def, r.live);
+  std::vector<Planned> plans;
+  for (const Route& route : r.def->routes) {
+    const PlanContext context{
+        .caps = emulated_caps(),
+        .forced_routes = {{std::string(r.def->family), std::string(route.name)}},
+        .precision = Precision::kF16};
+    if (!route_fits(route, n, context)) continue;
+    Plan plan(context);
+    PTERYX_TRY(r.def->plan(n, plan));
+    uint64_t bytes = 0;
+    for (const uint64_t each : plan.scratch_bytes) bytes += each;
+    plans.push_back({std::string(route.name), bytes, plan.dispatches.size()});
+  }
+  return plans;
 }
 
 Result<std::vector<std::string>> gpu_routes(const Case& c) {

@@ -93,6 +93,16 @@ Result<std::vector<TestTensor>> run(const Case& c, Where where = Where::kGpu,
 // Plans the case for `caps` with a route that must fit, at f16 precision, and compiles what it
 // needs on `device`.
 Status compile(const Case& c, gpu::Device& device, const gpu::Caps& caps, const std::string& route);
+// What the plan of a case takes.
+struct Planned {
+  std::string route;
+  uint64_t scratch_bytes = 0;  // all of them
+  size_t dispatches = 0;
+};
+// The plans of all routes that fit the case at f16 precision on a GPU with subgroup matrices.
+Result<std::vector<Planned>> plan_all(const Case& c);
+// The device of the tests as if it had subgroup matrices.
+gpu::Caps emulated_caps();
 // The routes that fit the case, the default one as ""; empty where the GPU cannot run it.
 Result<std::vector<std::string>> gpu_routes(const Case& c);
 // The arguments as text, for messages: "f32[2, 3], 1.5, None".
