@@ -36,10 +36,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   if (column == 0u && slot < slots) { marks[slot] = vec2<f32>(peak, total); }
   workgroupBarrier();
   if (local >= size4) { return; }
-  for (var s = 0u; s < slots; s++) { peak = max(peak, marks[s].x); }
+  let used = min(slots, splits);
+  for (var s = 0u; s < used; s++) { peak = max(peak, marks[s].x); }
   total = 0.0;
   sum = vec4<f32>(0.0);
-  for (var s = 0u; s < slots; s++) {
+  for (var s = 0u; s < used; s++) {
     let weight = decay(marks[s].x - peak);
     total += weight * marks[s].y;
     sum += weight * sums[s * size4 + local];

@@ -15,7 +15,7 @@ constexpr DType kF16 = DType::kF16;
 // Every size is a pipeline of its own per route, which take seconds to compile on a software GPU:
 // there, one for each way through the kernels.
 std::vector<int64_t> head_sizes() {
-  if (emulated_caps().software) return {4, 20, 64, 256};
+  if (emulated_caps().software) return {20, 256};
   std::vector<int64_t> sizes(64);
   for (size_t i = 0; i < sizes.size(); ++i) sizes[i] = 4 * static_cast<int64_t>(i + 1);
   return sizes;
@@ -54,8 +54,8 @@ TEST(AttentionSizes, Seams) {
 }
 
 TEST(AttentionSizes, Matrices) {
-  for (const AttentionShape& s : std::vector<AttentionShape>{
-           {4, 2, 16, 200, 9, 0}, {2, 1, 32, 200, 70, 31}, {2, 1, 32, 200, 130, 0}}) {
+  for (const AttentionShape& s :
+       std::vector<AttentionShape>{{2, 1, 32, 200, 70, 31}, {2, 1, 32, 200, 130, 0}}) {
     const CachedCall c(s, kF16, kF16, 2);
     expect_matrices(c.causal_call(), c.want(Rule::kCausal, c.scale()), kAttentionHalf);
   }

@@ -1,19 +1,27 @@
-// y[row] = sum over keys of softmax(scale q[row] . k[key] + mask) v[key] for 32 query rows of one head per workgroup.
+// y[row] = sum over keys of softmax(scale q[row] . k[key] + mask) v[key] for 64 query rows of one head per workgroup.
 // Keys come in tiles of `tile` through workgroup memory, first k, then v in its place. An invocation owns four rows and
 // every eighth key of the scores, and every eighth group of four columns of the result.
 // Long loops have bounds that compilers do not know: unrolled, they take some of them seconds.
-// Host guarantees: keys > 0, rows > 0, tile is 8, 16 or 32, items = batch * heads * ceil(rows / 32).
-// The prelude gives `tile`.
+// Host guarantees: keys > 0, rows > 0, tile is 8, 16 or 32, items = batch * heads * ceil(rows / 64).
+// The prelude gives `tile` and `staged`: whether the rows of q are kept in workgroup memory.
 #include "attention/common/attention.wgsl"
 
-const threads = 64u;
-const block = 32u;
+const threads = 128u;
+const block = 64u;
+const fours = block / 4u;
 const span = tile / 8u;            // keys of an invocation
 const columns = (size4 + 7u) / 8u;  // its groups of columns
 const pitch = size4 + 1u;          // the last entry of a row stays 0
 
 var<workgroup> kv: array<vec4<f32>, tile * pitch>;
-var<workgroup> weights: array<vec4<f32>, tile * 8u>;  // [key][four rows]
+var<workgroup> weights: array<vec4<f32>, tile * fours>;  // [key][four rows]
+var<workgroup> q_rows: array<vec4<f32>, select(1u, block * pitch, staged)>;
+
+// Four of a row of q: `line` in the block, `at` in q.
+fn q_of(line: u32, at: u32, j: u32) -> vec4<f32> {
+  if (staged) { return q_rows[line * pitch + j]; }
+  return load4_q(at, j);
+}
 
 @compute @workgroup_size(threads)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
@@ -23,7 +31,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let blocks = (params.rows + block - 1u) / block;
   let head = unit / blocks % params.heads;
   let batch = unit / blocks / params.heads;
-  let block_row = unit % blocks * block;
+  // The blocks with most keys first.
+  let block_row = (blocks - 1u - unit % blocks) * block;
   let quad = local / 8u;
   let lane = local % 8u;
   let last = params.rows - 1u;
@@ -41,6 +50,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   var sum_y: array<vec4<f32>, columns>;
   var sum_z: array<vec4<f32>, columns>;
   var sum_w: array<vec4<f32>, columns>;
+  if (staged) {
+    for (var i = local; i < block * size4; i += threads) {
+      let line = min(block_row + i / size4, last);
+      q_rows[i / size4 * pitch + i % size4] = load4_q(q_offset(batch, head, line), i % size4);
+    }
+  }
   for (var first = 0u; first < end; first += tile) {
     let count = min(tile, end - first);
     for (var i = local; i < count * size4; i += threads) {
@@ -49,10 +64,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     workgroupBarrier();
     for (var c = 0u; c < span; c++) { score[c] = vec4<f32>(0.0); }
     for (var j = 0u; j < params.quads; j++) {
-      let qx = load4_q(at.x, j);
-      let qy = load4_q(at.y, j);
-      let qz = load4_q(at.z, j);
-      let qw = load4_q(at.w, j);
+      let qx = q_of(quad * 4u, at.x, j);
+      let qy = q_of(quad * 4u + 1u, at.y, j);
+      let qz = q_of(quad * 4u + 2u, at.z, j);
+      let qw = q_of(quad * 4u + 3u, at.w, j);
       for (var c = 0u; c < span; c++) {
         let k4 = kv[(lane + 8u * c) * pitch + j];
         score[c] += vec4<f32>(dot(qx, k4), dot(qy, k4), dot(qz, k4), dot(qw, k4));
@@ -65,17 +80,17 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       let m = vec4<f32>(masked(s.x, batch, head, row.x, safe), masked(s.y, batch, head, row.y, safe),
                         masked(s.z, batch, head, row.z, safe), masked(s.w, batch, head, row.w, safe));
       score[c] = select(vec4<f32>(lowest), m, vec4<u32>(key) < limit);
-      weights[(lane + 8u * c) * 8u + quad] = score[c];
+      weights[(lane + 8u * c) * fours + quad] = score[c];
     }
     workgroupBarrier();
     var next = peak;
-    for (var key = 0u; key < count; key++) { next = max(next, weights[key * 8u + quad]); }
+    for (var key = 0u; key < count; key++) { next = max(next, weights[key * fours + quad]); }
     let fade = decay4(peak - next);
     peak = next;
     workgroupBarrier();
     for (var c = 0u; c < span; c++) {
       let key = lane + 8u * c;
-      weights[key * 8u + quad] =
+      weights[key * fours + quad] =
           select(vec4<f32>(0.0), decay4(score[c] - peak), vec4<u32>(first + key) < limit);
     }
     for (var i = local; i < count * size4; i += threads) {
@@ -90,7 +105,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       sum_w[c] *= fade.w;
     }
     for (var key = 0u; key < count; key++) {
-      let weight = weights[key * 8u + quad];
+      let weight = weights[key * fours + quad];
       total += weight;
       for (var c = 0u; c < columns; c++) {
         let v4 = kv[key * pitch + min(lane + 8u * c, size4)];

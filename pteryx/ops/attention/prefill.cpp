@@ -6,16 +6,22 @@
 namespace pteryx::ops::attention {
 namespace {
 
-constexpr int64_t kBlockRows = 32;      // of a workgroup of the tiled route
+constexpr int64_t kBlockRows = 64;      // of a workgroup of the tiled route
 constexpr int64_t kTiledMaxSize = 256;  // beyond, its sums do not stay in registers
 
-// Keys of a tile that fit workgroup memory beside their weights; 0: none.
-int64_t tile_keys(int64_t size, const gpu::Caps& caps) {
+// How attention_tiled uses workgroup memory.
+struct Tile {
+  int64_t keys = 0;  // 0: it does not fit
+  bool staged = false;
+};
+Tile tile_of(int64_t size, const gpu::Caps& caps) {
+  const auto limit = static_cast<int64_t>(caps.max_workgroup_bytes);
+  const int64_t row = 16 * (quads(size) + 1);
   for (const int64_t keys : {32, 16, 8}) {
-    if (keys * 16 * (quads(size) + 1 + 8) <= static_cast<int64_t>(caps.max_workgroup_bytes))
-      return keys;
+    const int64_t bytes = keys * (row + 16 * kBlockRows / 4) + 16;
+    if (bytes <= limit) return {keys, keys == 32 && bytes + kBlockRows * row <= limit};
   }
-  return 0;
+  return {};
 }
 
 }  // namespace
@@ -27,9 +33,11 @@ Status plan_tiled(const Node& n, Plan& p) {
   const LiveInt start = start_of(n);
   const auto params =
       make_params<shaders::AttentionTiledParams>(a, start, items, {.count = 1, .keys = a.capacity});
-  const std::string text = call_functions(a) +
-                           fmt::format("const tile: u32 = {}u;\n", tile_keys(a.size, p.caps())) +
-                           put_function("y", n.out(), vectors(a));
+  const Tile tile = tile_of(a.size, p.caps());
+  const std::string text =
+      call_functions(a) +
+      fmt::format("const tile: u32 = {}u;\nconst staged: bool = {};\n", tile.keys, tile.staged) +
+      put_function("y", n.out(), vectors(a));
   std::vector<Bind> bind = call_bindings(a);
   bind.push_back(writer("y", n.out(), vectors(a)));
   return p.dispatch(n, {.shader = &shaders::attention_tiled,
@@ -42,7 +50,7 @@ Status plan_tiled(const Node& n, Plan& p) {
 
 bool fits_tiled(const Node& n, const gpu::Caps& caps) {
   const int64_t size = n.in(0).dim(-1);
-  return size <= kTiledMaxSize && tile_keys(size, caps) > 0;
+  return size <= kTiledMaxSize && tile_of(size, caps).keys > 0;
 }
 
 }  // namespace pteryx::ops::attention
