@@ -6,21 +6,22 @@
 #include <gtest/gtest.h>
 
 #include "pteryx/gpu/device.h"
-#include "pteryx/ops/testing/op_harness.h"
+#include "pteryx/ops/testing/attention_calls.h"
 
 namespace pteryx::ops::testing {
 namespace {
 
 // Compiles for an adapter that runs nothing. Its limits are the smallest allowed: of a text without
 // fault it says that it needs too much workgroup memory.
-void expect_compiles(const Case& c) {
+void expect_compiles(const Case& c,
+                     const std::vector<std::string>& routes = {"matrix", "matrix_small"}) {
   static const auto device = gpu::open_device({.adapter = "null", .provider = "dawn"});
   ASSERT_TRUE(device.ok()) << device.status().message();
   gpu::Caps caps = (*device)->caps();
   if (!caps.subgroup_matrix) return;  // taken away by PTERYX_DISABLE
   caps.subgroup_min = caps.subgroup_max = 32;
   caps.max_workgroup_bytes = 49152;
-  for (const char* const route : {"matrix", "matrix_small"}) {
+  for (const std::string& route : routes) {
     const Status s = compile(c, **device, caps, route);
     EXPECT_NE(s.message().find("total use of workgroup storage"), std::string_view::npos)
         << c.op() << ", route " << route << ": " << s.message();
@@ -64,6 +65,18 @@ TEST(MatrixTile, CompilesForPlainWeights) {
       expect_compiles(
           Case("aten.mm.default").in(random(t, {20, k})).in(random(t, {k, 33})).out(t, {20, 33}));
     }
+  }
+}
+
+TEST(MatrixTile, CompilesForAttention) {
+  for (const DType t : {DType::kF32, DType::kF16}) {
+    for (const int64_t d : {16, 64, 80, 128}) {
+      expect_compiles(CachedCall({2, 1, d, 40, 20, 3}, t, DType::kF16).causal_call(), {"matrix"});
+    }
+    const TestTensor q = random(t, {2, 20, 32});
+    expect_compiles(
+        Case("et_vk.sdpa.default").in(q).in(q).in(q).in(random(t, {20, 20})).none().out(t, q.dims),
+        {"matrix"});
   }
 }
 
