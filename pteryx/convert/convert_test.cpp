@@ -326,7 +326,7 @@ TEST(Convert, OptionsThatCannotBe) {
   const std::string source = fixture("qwen2");
   expect_refused(source, {.group_size = 0}, Code::kInvalidArgument, "a group size of 0");
   expect_refused(source, {.max_context = 1000}, Code::kInvalidArgument,
-                 "a context of 1000: the model was made for 1 to 128");
+                 "a context of 1000: the model takes 1 to 128");
   expect_refused(source, {.max_tokens = 1}, Code::kInvalidArgument, "1 tokens in one call");
   expect_refused(source, {.tokenizer = "/nonexistent"}, Code::kIo, "/nonexistent");
 }

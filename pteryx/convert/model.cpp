@@ -94,18 +94,24 @@ Result<const SourceTensor*> Model::bias(Part part, int64_t layer, int64_t rows) 
 }
 
 Status check(const ModelShape& s) {
-  constexpr int64_t kLargest = 1 << 24;
-  const std::pair<std::string_view, int64_t> sizes[] = {
-      {"hidden size", s.hidden},       {"layers", s.layers},       {"heads", s.heads},
-      {"key-value heads", s.kv_heads}, {"head size", s.head_size}, {"feed-forward size", s.ffn},
-      {"vocabulary", s.vocabulary},    {"context", s.context},
+  // Far above any model; below what would make tables and caches of a small file fill a disk.
+  struct Limit {
+    std::string_view what;
+    int64_t size, most;
   };
-  for (const auto& [what, size] : sizes) {
-    if (size <= 0 || size > kLargest) {
-      return invalid_program(fmt::format("{}: {} is {}", s.architecture, what, size));
+  const Limit limits[] = {
+      {"hidden size", s.hidden, 1 << 18},    {"layers", s.layers, 1 << 12},
+      {"heads", s.heads, 1 << 12},           {"key-value heads", s.kv_heads, 1 << 12},
+      {"head size", s.head_size, 1 << 10},   {"feed-forward size", s.ffn, 1 << 20},
+      {"vocabulary", s.vocabulary, 1 << 24}, {"context", s.context, 1 << 24},
+  };
+  for (const Limit& l : limits) {
+    if (l.size <= 0 || l.size > l.most) {
+      return invalid_program(
+          fmt::format("{}: {} is {}, not 1 to {}", s.architecture, l.what, l.size, l.most));
     }
   }
-  if (s.heads % s.kv_heads != 0 || s.head_size % 2 != 0 || s.q_rows() > kLargest) {
+  if (s.heads % s.kv_heads != 0 || s.head_size % 2 != 0) {
     return invalid_program(fmt::format("{}: {} heads of {} with {} key-value heads", s.architecture,
                                        s.heads, s.head_size, s.kv_heads));
   }

@@ -106,5 +106,6 @@ Result<Model> open_model(const std::string& path, const std::string& tokenizer =
 Result<Model> model_from_gguf(Bytes file);
 Result<Model> model_from_llama2c(Bytes file);
 Result<Model> model_from_folder(const std::string& folder);
+Result<ModelShape> shape_from_config(Bytes config_json);
 
 }  // namespace pteryx::convert

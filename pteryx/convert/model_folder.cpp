@@ -152,6 +152,11 @@ Status attach_tokenizer(const std::string& folder, Model& m) {
 
 }  // namespace
 
+Result<ModelShape> shape_from_config(Bytes config_json) {
+  PTERYX_ASSIGN(const Json config, parse_object(config_json, "config.json"));
+  return read_shape(config);
+}
+
 Result<Model> model_from_folder(const std::string& folder) {
   const std::string path = (std::filesystem::path(folder) / "config.json").string();
   PTERYX_ASSIGN(const auto mapped, MappedFile::open(path));

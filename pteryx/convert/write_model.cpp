@@ -8,6 +8,8 @@
 namespace pteryx::convert {
 namespace {
 
+constexpr int64_t kLargestContext = 1 << 20;
+
 TensorReport report(const EncodedMatrix& m) {
   const Encoding& e = m.encoding();
   const int64_t element = e.target == Target::kF32 ? 4 : e.target == Target::kF16 ? 2 : 1;
@@ -26,9 +28,10 @@ TensorReport report(const EncodedMatrix& m) {
 Result<DecoderOptions> decoder_options(const ModelShape& shape, const ConvertOptions& o) {
   DecoderOptions out;
   out.max_context = o.max_context != 0 ? o.max_context : std::min(shape.context, kUsualContext);
-  if (out.max_context < 1 || out.max_context > shape.context) {
-    return invalid_argument(fmt::format("a context of {}: the model was made for 1 to {}",
-                                        out.max_context, shape.context));
+  const int64_t most = std::min(shape.context, kLargestContext);
+  if (out.max_context < 1 || out.max_context > most) {
+    return invalid_argument(
+        fmt::format("a context of {}: the model takes 1 to {}", out.max_context, most));
   }
   if (o.max_tokens < 2) {
     return invalid_argument(fmt::format("{} tokens in one call: at least 2", o.max_tokens));

@@ -1,0 +1,5 @@
+"""config_seeds.py FOLDER: writes what the fuzz target config starts from."""
+# SPDX-License-Identifier: BSD-3-Clause
+import convert_seeds
+
+convert_seeds.main()

@@ -1,0 +1,5 @@
+"""gguf_seeds.py FOLDER: writes what the fuzz target gguf starts from."""
+# SPDX-License-Identifier: BSD-3-Clause
+import convert_seeds
+
+convert_seeds.main()

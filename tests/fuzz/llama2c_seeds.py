@@ -1,0 +1,5 @@
+"""llama2c_seeds.py FOLDER: writes what the fuzz target llama2c starts from."""
+# SPDX-License-Identifier: BSD-3-Clause
+import convert_seeds
+
+convert_seeds.main()

@@ -1,0 +1,5 @@
+"""vocabulary_seeds.py FOLDER: writes what the fuzz target vocabulary starts from."""
+# SPDX-License-Identifier: BSD-3-Clause
+import convert_seeds
+
+convert_seeds.main()
