@@ -117,6 +117,7 @@ class Builder {
   // Inputs are the caller's memory, outputs are planned one after another.
   Offset<pte::ExecutionPlan> forward() {
     std::vector<Offset<pte::EValue>> values;
+    values.reserve(spec_.inputs.size() + spec_.outputs.size());
     for (const Boundary& b : spec_.inputs) values.push_back(tensor(b, 0, 0));
     uint64_t at = 0;
     for (const Boundary& b : spec_.outputs) {
@@ -220,6 +221,7 @@ Result<uint64_t> write_program(const ProgramSpec& spec, const std::string& path,
                                const Progress& progress) {
   // Keys that differ, as those to come most likely do.
   std::vector<std::string> keys;
+  keys.reserve(spec.blobs.size());
   for (size_t i = 0; i < spec.blobs.size(); ++i) keys.push_back(fmt::format("{:064}", i));
   std::vector<Segment> segments = {{0, 0}};
   uint64_t end = 0;

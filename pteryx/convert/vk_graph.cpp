@@ -184,6 +184,7 @@ std::string VkGraph::serialize(std::span<const std::string> keys) const {
     }
   }
   std::vector<Offset<vk::OperatorCall>> chain;
+  chain.reserve(calls_.size());
   for (const Call& c : calls_) {
     chain.push_back(vk::CreateOperatorCallDirect(fbb, static_cast<uint32_t>(chain.size()),
                                                  c.name.c_str(), &c.args));
