@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/llm/chat/template.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "pteryx/base/status.h"
+
+namespace pteryx::llm::chat {
+namespace {
+
+Result<std::string> render(std::string_view source, const RenderOptions& options = {}) {
+  auto parsed = Template::parse(source);
+  if (!parsed.ok()) return std::move(parsed).status();
+  return parsed->render({}, options);
+}
+
+void expect_refused(std::string_view source, Code code, std::string_view message,
+                    const RenderOptions& options = {}) {
+  auto text = render(source, options);
+  ASSERT_FALSE(text.ok()) << source;
+  EXPECT_EQ(name(text.status().code()), name(code)) << source;
+  EXPECT_EQ(text.status().message(), message);
+}
+
+TEST(Template, NamesTheLineOfAnError) {
+  expect_refused("a\nb\n{{ missing.x }}", Code::kInvalidArgument,
+                 "template line 3: 'missing' is undefined");
+  expect_refused("a\n{% if true %}\n\n{{ 1 / 0 }}{% endif %}", Code::kInvalidArgument,
+                 "template line 4: division by zero");
+  expect_refused("\n\n{{ 1 + }}", Code::kInvalidProgram,
+                 "template line 3: expected a value, got '}}'");
+  expect_refused("{% macro m() %}\n{{ raise_exception('no') }}{% endmacro %}\n{{ m() }}",
+                 Code::kInvalidArgument, "template line 2: no");
+}
+
+TEST(Template, NamesWhatItDoesNotKnow) {
+  expect_refused("{% include 'x' %}", Code::kUnsupported,
+                 "template line 1: tag 'include' is not supported");
+  expect_refused("\n{{ 1 | pprint }}", Code::kUnsupported,
+                 "template line 2: filter 'pprint' is not supported");
+  expect_refused("{{ 1 is escaped }}", Code::kUnsupported,
+                 "template line 1: test 'escaped' is not supported");
+  expect_refused("{% for x in y recursive %}{% endfor %}", Code::kUnsupported,
+                 "template line 1: recursive loops are not supported");
+  expect_refused("{{ f(*x) }}", Code::kUnsupported,
+                 "template line 1: unpacked arguments are not supported");
+  expect_refused("{{ 'x' | trim(1, 2) }}", Code::kInvalidArgument,
+                 "template line 1: 'trim': expected at most 1 arguments, got 2");
+  expect_refused("{{ 'x' | join(e='y') }}", Code::kInvalidArgument,
+                 "template line 1: 'join': there is no argument 'e'");
+}
+
+TEST(Template, StopsWhereALimitIs) {
+  const RenderOptions small = {.most_work = 100'000, .most_bytes = 10'000, .longest_output = 1000};
+  const std::string_view loop =
+      "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}";
+  expect_refused(loop, Code::kInvalidArgument,
+                 "template line 1: the template takes more work than allowed (100000 units)",
+                 small);
+  expect_refused("{% for a in range(101) %}0123456789{% endfor %}", Code::kInvalidArgument,
+                 "template line 1: the output is longer than allowed (1000 bytes)", small);
+  expect_refused(
+      "{% set ns = namespace(s='0123456789') %}{% for a in range(20) %}"
+      "{% set ns.s = ns.s + ns.s %}{% endfor %}",
+      Code::kInvalidArgument,
+      "template line 1: the template makes more text than allowed (10000 bytes)", small);
+  expect_refused("{{ range(100001) }}", Code::kInvalidArgument,
+                 "template line 1: range() of more than 100000 numbers");
+  expect_refused("{{ 'x' * 99999999999 }}", Code::kInvalidArgument,
+                 "template line 1: a repetition of 1 times 99999999999 is too long");
+  expect_refused("{{ 9223372036854775807 + 1 }}", Code::kInvalidArgument,
+                 "template line 1: a number is too large");
+}
+
+// Doubling a list of itself makes 2^60 elements out of nothing; walking them must be paid for.
+TEST(Template, PaysForSharedElements) {
+  expect_refused(
+      "{% set ns = namespace(x=[1]) %}{% for i in range(60) %}"
+      "{% set ns.x = [ns.x, ns.x] %}{% endfor %}",
+      Code::kInvalidArgument,
+      "template line 1: the template takes more work than allowed (200000000 units)");
+}
+
+TEST(Template, BoundsNesting) {
+  expect_refused("{{ " + std::string(200, '(') + "1" + std::string(200, ')') + " }}",
+                 Code::kInvalidProgram, "template line 1: an expression is nested too deep");
+  std::string chain = "{{ 1";
+  for (int i = 0; i < 200; ++i) chain += " + 1";
+  expect_refused(chain + " }}", Code::kInvalidProgram,
+                 "template line 1: an expression is nested too deep");
+  std::string blocks;
+  for (int i = 0; i < 100; ++i) blocks += "{% if 1 %}";
+  expect_refused(blocks, Code::kInvalidProgram, "template line 1: blocks are nested too deep");
+  expect_refused("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", Code::kInvalidArgument,
+                 "template line 1: macros call each other too deep");
+  expect_refused(
+      "{% set ns = namespace(x=[]) %}{% for i in range(99) %}{% set ns.x = [ns.x] %}"
+      "{% endfor %}",
+      Code::kInvalidArgument, "template line 1: a value is nested more than 64 deep");
+}
+
+TEST(Template, HoldsNoCycles) {
+  expect_refused("{% set ns = namespace() %}{% set ns.self = ns %}", Code::kInvalidArgument,
+                 "template line 1: a namespace cannot be inside a namespace");
+  expect_refused("{% set ns = namespace() %}{% set x = [ns] %}", Code::kInvalidArgument,
+                 "template line 1: a namespace cannot be inside a list or dict");
+}
+
+TEST(Template, RefusesWhatIsNotText) {
+  expect_refused("\xff", Code::kInvalidProgram, "template is not UTF-8");
+  expect_refused(std::string((1 << 20) + 1, 'x'), Code::kInvalidProgram,
+                 "template of 1048577 bytes: expected at most 1048576");
+}
+
+TEST(RenderChat, PassesTheConversation) {
+  auto parsed = Template::parse(
+      "{{ bos_token }}{% for m in messages %}[{{ m.role }}:{{ m.content }}]{% endfor %}"
+      "{{ tools[0].name if tools }}{{ '>' if add_generation_prompt }}{{ eos_token }}");
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  const std::vector<Message> messages = {{"user", "hi \xff"}, {"assistant", "ho"}};
+  auto text = render_chat(*parsed, messages, {.bos_token = "<s>", .eos_token = "</s>"});
+  ASSERT_TRUE(text.ok()) << text.status().message();
+  EXPECT_EQ(*text, "<s>[user:hi \xEF\xBF\xBD][assistant:ho]></s>");
+  text = render_chat(*parsed, messages,
+                     {.add_generation_prompt = false, .tools_json = R"([{"name": "f"}])"});
+  ASSERT_TRUE(text.ok()) << text.status().message();
+  EXPECT_EQ(*text, "[user:hi \xEF\xBF\xBD][assistant:ho]f");
+  text = render_chat(*parsed, messages, {.tools_json = "[1,"});
+  ASSERT_FALSE(text.ok());
+  EXPECT_EQ(text.status().message(), "expected JSON that is nested at most 48 deep");
+}
+
+TEST(Json, KeepsTheOrderOfADocument) {
+  const std::string_view document =
+      R"({"b": [1, -2, 2.5, true, null], "a": {"z": "\u00e9\n", "y": {}}, "big": 1e+20})";
+  auto value = value_of_json(document);
+  ASSERT_TRUE(value.ok()) << value.status().message();
+  auto text = json_of_value(*value);
+  ASSERT_TRUE(text.ok());
+  EXPECT_EQ(
+      *text,
+      "{\"b\": [1, -2, 2.5, true, null], \"a\": {\"z\": \"é\\n\", \"y\": {}}, \"big\": 1e+20}");
+}
+
+}  // namespace
+}  // namespace pteryx::llm::chat
