@@ -11,6 +11,7 @@ foreach(source IN LISTS fuzzers)
   string(REGEX REPLACE "_fuzz$" "" name ${target})
   add_executable(${target} "${source}" "${PROJECT_SOURCE_DIR}/tests/fuzz/check.cpp")
   target_link_libraries(${target} PRIVATE pteryx_options pteryx_convert pteryx_session)
+  target_link_libraries(${target} PRIVATE pteryx_options pteryx_session pteryx_llm)
   target_link_options(${target} PRIVATE -fsanitize=fuzzer)
   add_dependencies(pteryx_fuzzers ${target})
   pteryx_add_test(NAME fuzz/${name} LABEL fuzz
