@@ -32,8 +32,9 @@ JsonField JsonField::at(size_t index) const {
 }
 
 Status JsonField::wrong(std::string_view expected) const {
-  return invalid_program(
-      fmt::format("{}: expected {}, got {}", path_, expected, value_->type_name()));
+  return invalid_program(fmt::format("{}: expected {}, got {}",
+                                     path_.empty() ? "the document" : path_, expected,
+                                     value_->type_name()));
 }
 
 Result<std::string> JsonField::string() const {
