@@ -22,6 +22,8 @@ const wide_kv = row_loads + 1u;
 const wide_p = tile / 8u + 1u;
 const wide_s = tile + 4u;
 
+// q has a tile of its own: drivers may load a matrix again where it is used, long after its memory has other contents.
+var<workgroup> tile_q: array<vec4<u32>, block * wide_kv>;
 var<workgroup> tile_kv: array<vec4<u32>, tile * wide_kv>;
 var<workgroup> tile_p: array<vec4<u32>, block * wide_p>;
 var<workgroup> tile_s: array<f32, block * wide_s>;
@@ -58,7 +60,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   for (var i = 0u; i < bound(loads); i++) {
     let e = local + i * threads;
     let q_row = min(block_row + e / row_loads, last);
-    tile_kv[e / row_loads * wide_kv + e % row_loads] = eight_q(q_offset(batch, head, q_row), e % row_loads);
+    tile_q[e / row_loads * wide_kv + e % row_loads] = eight_q(q_offset(batch, head, q_row), e % row_loads);
   }
   workgroupBarrier();
   var q_part: array<left_matrix, slabs>;

@@ -61,8 +61,8 @@ bool fits_matrix(const Node& n, const gpu::Caps& caps) {
       a->size > kMaxMatrixSize) {
     return false;
   }
-  // tile_kv, tile_p, tile_s, pair and grown of attention_matrix.
-  const int64_t bytes = 64 * (a->size / 8 + 1) * 16 + 64 * 9 * 16 + 64 * 68 * 4 + 128 * 4 + 4;
+  // tile_q, tile_kv, tile_p, tile_s, pair and grown of attention_matrix.
+  const int64_t bytes = 2 * 64 * (a->size / 8 + 1) * 16 + 64 * 9 * 16 + 64 * 68 * 4 + 128 * 4 + 4;
   return caps.subgroup_matrix && caps.f16 && caps.subgroup_min == 32 && caps.subgroup_max == 32 &&
          caps.max_workgroup_bytes >= static_cast<uint64_t>(bytes) && caps.max_invocations >= 128;
 }
