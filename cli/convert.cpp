@@ -3,6 +3,7 @@
 #include "pteryx/convert/convert.h"
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <map>
 
@@ -55,10 +56,16 @@ void add_common(CLI::App& sub, Options& o) {
   sub.add_flag("--json", o.as_json, "print the report as JSON");
 }
 
+volatile std::sig_atomic_t interrupted = 0;
+
+// Percentages after a second, if there is somebody to read them; stops when the user does, so that
+// no half of a file stays.
 convert::Progress progress() {
-  if (isatty(STDERR_FILENO) == 0) return nullptr;
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { interrupted = 1; });
   const auto start = std::chrono::steady_clock::now();
   return [start, last = uint64_t{0}](uint64_t done, uint64_t total) mutable {
+    if (interrupted != 0) return false;
+    if (isatty(STDERR_FILENO) == 0) return true;
     const uint64_t percent = done * 100 / std::max<uint64_t>(total, 1);
     if (percent == last || std::chrono::steady_clock::now() - start < std::chrono::seconds(1)) {
       return true;

@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <random>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -16,7 +17,7 @@ Result<OutputFile> OutputFile::create(const std::string& path) {
   if (std::filesystem::is_directory(path, ignored)) {
     return io_error(fmt::format("{}: Is a directory", path));
   }
-  std::string temporary = path + ".partial";
+  std::string temporary = fmt::format("{}.{:08x}.partial", path, std::random_device()());
   std::FILE* file = std::fopen(temporary.c_str(), "wb");
   if (file == nullptr) {
     return io_error(fmt::format("{}: {}", temporary, std::generic_category().message(errno)));

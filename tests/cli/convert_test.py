@@ -1,9 +1,12 @@
 """pteryx convert and pteryx synth: programs from weights, told in tables and in JSON."""
 # SPDX-License-Identifier: BSD-3-Clause
 import json
+import signal
+import subprocess
+import time
 import unittest
 
-from cli import BAD_FILE, FIXTURES, NO_LIBRARY, OK, USAGE, TestCase, tool
+from cli import BAD_FILE, FAILED, FIXTURES, NO_LIBRARY, OK, TOOL, USAGE, TestCase, tool
 
 CONVERT = FIXTURES / "convert"
 
@@ -99,6 +102,16 @@ class Synth(Convert):
         result = tool("inspect", self.folder / "m.pte", env=NO_LIBRARY)
         self.assertEqual(result.returncode, OK, result.stderr)
         self.assertNotIn("cannot run", result.stdout)
+
+    def test_interrupted(self):
+        process = subprocess.Popen([TOOL, "synth", "--preset", "llama-3.2-1b", "--quantize", "none", "-o", self.folder / "m.pte"],
+                                   stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        while not any(self.folder.iterdir()):
+            self.assertIsNone(process.poll())
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.communicate(timeout=60), ("", "pteryx: stopped\n"))
+        self.assertEqual((process.returncode, list(self.folder.iterdir())), (FAILED, []))
 
     def test_presets(self):
         self.assertIn("preset 'tiny' is not of architecture 'qwen3'",
