@@ -10,7 +10,7 @@ namespace pteryx::llm::chat {
 namespace {
 
 constexpr uint64_t kStatementWork = 20;
-constexpr uint32_t kDeepestCalls = 24;
+constexpr uint32_t kDeepestCalls = 16;
 constexpr size_t kDeepestValue = 64;
 constexpr std::string_view kWhere = "template line ";
 

@@ -63,7 +63,7 @@ Result<Value> to_json(const Call& c) {
   }
   style.ascii_only = c.given(2) && c.args[2].truth();
   style.sort_keys = c.given(3) && c.args[3].truth();
-  if (style.indent > 64) return template_error("tojson: expected an indent of at most 64");
+  if (style.indent > 16) return template_error("tojson: expected an indent of at most 16");
   PTERYX_ASSIGN(std::string json, json_of_value(c.self, style));
   return c.ev.text(std::move(json));
 }
@@ -198,7 +198,7 @@ Result<Value> unique(const Call& c) {
   PTERYX_ASSIGN(const List all, elements(c.self));
   List out;
   for (const Value& v : all) {
-    PTERYX_TRY(c.ev.spend(out.size()));
+    PTERYX_TRY(c.ev.spend(out.size() * v.weight()));
     if (std::find(out.begin(), out.end(), v) == out.end()) out.push_back(v);
   }
   return c.ev.container(Value(std::move(out)));

@@ -17,6 +17,7 @@ namespace pteryx::llm::chat {
 namespace {
 
 constexpr size_t kDeepest = 48;
+constexpr size_t kLongest = size_t{64} << 20;
 
 // Builds values as the parser goes, in the order of the document.
 class Builder : public nlohmann::json_sax<nlohmann::json> {
@@ -92,6 +93,9 @@ class Writer {
 
  private:
   Status write(const Value& v, int64_t depth) {
+    if (out_.size() > kLongest) {
+      return template_error(fmt::format("JSON of more than {} bytes", kLongest));
+    }
     if (v.is_none()) {
       out_ += "null";
     } else if (v.boolean() != nullptr) {

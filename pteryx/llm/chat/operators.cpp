@@ -41,6 +41,7 @@ std::optional<int64_t> power(int64_t base, int64_t exponent) {
   std::optional<int64_t> result = 1;
   for (int64_t i = 0; i < exponent && result; ++i) {
     if (base == 0 || base == 1) return base;
+    if (base == -1) return exponent % 2 == 0 ? 1 : -1;
     result = checked_mul(*result, base);
   }
   return result;

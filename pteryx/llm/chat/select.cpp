@@ -170,6 +170,7 @@ Result<Value> Evaluator::filter(const std::string& name, const Value& value, con
 }
 
 Result<bool> Evaluator::test(const std::string& name, const Value& v, const Args& args) {
+  if (name == "upper" || name == "lower") PTERYX_TRY(spend(v.weight()));
   if (name == "defined") return !v.is_undefined();
   if (name == "undefined") return v.is_undefined();
   if (name == "none") return v.is_none();

@@ -85,6 +85,12 @@ TEST(Template, PaysForSharedElements) {
       "template line 1: the template takes more work than allowed (200000000 units)");
 }
 
+TEST(Template, RaisesMinusOneToAnyPower) {
+  auto text = render("{{ (-1) ** 9223372036854775807 }} {{ 1 ** 9223372036854775807 }}");
+  ASSERT_TRUE(text.ok()) << text.status().message();
+  EXPECT_EQ(*text, "-1 1");
+}
+
 TEST(Template, BoundsNesting) {
   expect_refused("{{ " + std::string(200, '(') + "1" + std::string(200, ')') + " }}",
                  Code::kInvalidProgram, "template line 1: an expression is nested too deep");

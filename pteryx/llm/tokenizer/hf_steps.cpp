@@ -8,6 +8,7 @@
 
 #include "pteryx/llm/tokenizer/presets.h"
 #include "pteryx/llm/tokenizer/unicode.h"
+#include "pteryx/llm/tokenizer/utf8.h"
 
 namespace pteryx::llm {
 namespace {
@@ -74,6 +75,9 @@ Status read_byte_level(const JsonField& json, HfPreTokenizers& out) {
 
 Result<PreTokenizer> read_metaspace(const JsonField& json) {
   PTERYX_ASSIGN(std::string replacement, json.member("replacement").string_or(kMetaspace));
+  if (replacement.empty() || char_at(replacement, 0).size_bytes != replacement.size()) {
+    return invalid_program(fmt::format("{}.replacement: expected one character", json.path()));
+  }
   PTERYX_ASSIGN(const PrependWhen prepend, read_prepend(json));
   PTERYX_ASSIGN(const bool split, json.member("split").boolean(true));
   return PreTokenizer(

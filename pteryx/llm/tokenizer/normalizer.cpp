@@ -8,7 +8,8 @@
 namespace pteryx::llm {
 namespace {
 
-constexpr size_t kLongestText = size_t{1} << 31;  // replacements may grow a text
+// How long a text may become by all steps together.
+size_t longest_result(size_t text_bytes) { return 16 * text_bytes + 4096; }
 
 template <typename Change>
 std::string each_char(std::string_view text, Change change) {
@@ -24,20 +25,24 @@ std::string each_char(std::string_view text, Change change) {
 
 struct Apply {
   std::string_view text;
+  size_t longest;
+
+  Status check(size_t size) const {
+    if (size <= longest) return {};
+    return invalid_argument(fmt::format("text grows past {} bytes when it is normalised", longest));
+  }
 
   Result<std::string> operator()(NormalForm form) const { return normalize(text, form); }
 
   Result<std::string> operator()(const Prepend& p) const {
+    PTERYX_TRY(check(text.size() + p.text.size()));
     return text.empty() ? std::string() : p.text + std::string(text);
   }
 
   Result<std::string> operator()(const Replace& r) const {
     std::vector<Span> matches;
     PTERYX_TRY(r.pattern.find_all(text, matches));
-    if (text.size() + matches.size() * r.text.size() > kLongestText) {
-      return invalid_argument(fmt::format("text of {} bytes grows past {} when it is normalised",
-                                          text.size(), kLongestText));
-    }
+    PTERYX_TRY(check(text.size() + matches.size() * r.text.size()));
     std::string out;
     size_t done = 0;
     for (const Span m : matches) {
@@ -84,7 +89,7 @@ Status Pattern::find_all(std::string_view text, std::vector<Span>& matches) cons
 Result<std::string> apply_normalizers(const std::vector<Normalizer>& steps, std::string_view text) {
   std::string current(text);
   for (const Normalizer& step : steps) {
-    PTERYX_ASSIGN(current, std::visit(Apply{current}, step));
+    PTERYX_ASSIGN(current, std::visit(Apply{current, longest_result(text.size())}, step));
   }
   return current;
 }

@@ -44,6 +44,10 @@ TEST(HfTokenizer, RefusesWhatContradictsItself) {
   const std::pair<std::string, std::string_view> cases[] = {
       {"{", "tokenizer.json is not JSON"},
       {"{}", "model: expected an object, got null"},
+      {hf(kModel, ", \"normalizer\": " + std::string(99, '[') + std::string(99, ']')),
+       "tokenizer.json is nested more than 64 deep"},
+      {hf(kModel, R"(, "pre_tokenizer": {"type": "Metaspace", "replacement": "__"})"),
+       "pre_tokenizer.replacement: expected one character"},
       {hf(R"("vocab": [])"), "model.vocab: expected an object, got array"},
       {hf(R"("vocab": {"a": -1}, "merges": [])"),
        "model.vocab: token 'a': expected an id below 2097152, got -1"},
@@ -105,6 +109,18 @@ TEST(HfTokenizer, GivesUpOnPatternsWithoutEnd) {
   ASSERT_FALSE(ids.ok());
   EXPECT_EQ(ids.status().message(),
             "regular expression '(a|aa)+[x-z]' at byte 0 of 65: match limit exceeded");
+}
+
+TEST(HfTokenizer, BoundsHowLongATextBecomes) {
+  const std::string twice = R"({"type": "Replace", "pattern": {"String": "a"}, "content": "aa"})";
+  std::string steps = twice;
+  for (int i = 0; i < 40; ++i) steps += "," + twice;
+  const auto t = read_tokenizer(bytes_of_text(
+      hf(kModel, R"(, "normalizer": {"type": "Sequence", "normalizers": [)" + steps + "]}")));
+  ASSERT_TRUE(t.ok()) << t.status().message();
+  const auto ids = (*t)->encode("aaa", {});
+  ASSERT_FALSE(ids.ok());
+  EXPECT_EQ(ids.status().message(), "text grows past 4144 bytes when it is normalised");
 }
 
 TEST(SentencePiece, RefusesBrokenModels) {
