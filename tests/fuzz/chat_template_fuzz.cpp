@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "input.h"
+
 #include "pteryx/llm/chat/template.h"
 
 namespace {

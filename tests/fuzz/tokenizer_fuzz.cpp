@@ -8,12 +8,13 @@
 
 #include "check.h"
 #include "input.h"
+
 #include "pteryx/llm/tokenizer/tokenizer.h"
 
 namespace {
 
-using pteryx::llm::Tokenizer;
 using pteryx::llm::TokenId;
+using pteryx::llm::Tokenizer;
 
 // Whether every id of a text can be decoded again; a text may be refused.
 bool is_sound(const Tokenizer& t) {
