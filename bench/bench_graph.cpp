@@ -156,6 +156,16 @@ const Ceilings& ceilings() {
   return c;
 }
 
+void keep_busy(double seconds) {
+  if (device()->caps().software) return;
+  const auto start = std::chrono::steady_clock::now();
+  const auto passed = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  while (passed() < seconds)
+    time_raw("flops", kFlops, {16}, {4096, 1, 0xFFFFFFFF, 0}, {1024, 1, 1}, 4);
+}
+
 graph::ValueId GraphMaker::value(graph::Value v) {
   g_.values.push_back(std::move(v));
   g_.labels.push_back(fmt::format("value {}", g_.values.size() - 1));

@@ -24,6 +24,8 @@ struct Ceilings {
   double f32_flops = 0;
 };
 const Ceilings& ceilings();
+// Works the GPU for that long: clocks fall while it waits, and rise slowly.
+void keep_busy(double seconds);
 
 class GraphMaker {
  public:

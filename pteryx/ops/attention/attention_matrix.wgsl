@@ -6,7 +6,10 @@
 // up to e^slack.
 // Host guarantees: subgroups of 32, neighbouring invocations share them; keys > 0, rows > 0, size is a multiple of 16 up
 // to 128, items = batch * heads * ceil(rows / 64).
-// The prelude gives attention_matrix_ops.wgsl and `eight_q(at, j)`, `eight_k`, `eight_v`: elements 8j .. 8j+7 of the row
+// The matrices of q and the sums have names, and the steps over them are written out: drivers keep arrays of matrices in
+// memory, and some lose what is in them.
+// The prelude gives attention_matrix_ops.wgsl, `Matrices`, `load_queries`, `score_of`, `add_values`, `store_slabs`,
+// `load_slabs` and `eight_q(at, j)`, `eight_k`, `eight_v`: elements 8j .. 8j+7 of the row
 // at `at` as f16.
 #include "attention/common/attention.wgsl"
 
@@ -22,8 +25,6 @@ const wide_kv = row_loads + 1u;
 const wide_p = tile / 8u + 1u;
 const wide_s = tile + 4u;
 
-// q has a tile of its own: drivers may load a matrix again where it is used, long after its memory has other contents.
-var<workgroup> tile_q: array<vec4<u32>, block * wide_kv>;
 var<workgroup> tile_kv: array<vec4<u32>, tile * wide_kv>;
 var<workgroup> tile_p: array<vec4<u32>, block * wide_p>;
 var<workgroup> tile_s: array<f32, block * wide_s>;
@@ -60,15 +61,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   for (var i = 0u; i < bound(loads); i++) {
     let e = local + i * threads;
     let q_row = min(block_row + e / row_loads, last);
-    tile_q[e / row_loads * wide_kv + e % row_loads] = eight_q(q_offset(batch, head, q_row), e % row_loads);
+    tile_kv[e / row_loads * wide_kv + e % row_loads] = eight_q(q_offset(batch, head, q_row), e % row_loads);
   }
   workgroupBarrier();
-  var q_part: array<left_matrix, slabs>;
-  var sums: array<sum_matrix, slabs>;
-  for (var d = 0u; d < bound(slabs); d++) {
-    q_part[d] = load_q(own * wide_kv + d * 2u);
-    sums[d] = sum_matrix();
-  }
+  var matrices: Matrices;
+  load_queries(&matrices, own * wide_kv);
   var next: array<vec4<u32>, loads>;
   for (var i = 0u; i < bound(loads); i++) {
     let e = local + i * threads;
@@ -89,9 +86,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       next[i] = eight_v(k_offset(batch, head, min(first + e / row_loads, end - 1u)), e % row_loads);
     }
     for (var j = 0u; j < bound(tile / 16u); j++) {
-      var score = sum_matrix();
-      for (var d = 0u; d < bound(slabs); d++) { score = score_add(q_part[d], load_k(j * 16u * wide_kv + d * 2u), score); }
-      store_sum(s_at + j * 16u, score);
+      store_sum(s_at + j * 16u, score_of(&matrices, j * 16u * wide_kv));
     }
     workgroupBarrier();
     for (var i = 0u; i < bound(loads); i++) {
@@ -139,32 +134,25 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     }
     if (workgroupUniformLoad(&grown) != 0u) {
       for (var from_slab = 0u; from_slab < bound(slabs); from_slab += 4u) {
-        for (var d = 0u; d < bound(4u); d++) {
-          if (from_slab + d < slabs) { store_sum(s_at + d * 16u, sums[from_slab + d]); }
-        }
+        store_slabs(&matrices, from_slab, s_at);
         workgroupBarrier();
         for (var i = 0u; i < bound(8u); i++) {
           for (var c = 0u; c < bound(4u); c++) { tile_s[line_at + column_of(side, i) + c] *= fade; }
         }
         workgroupBarrier();
-        for (var d = 0u; d < bound(4u); d++) {
-          if (from_slab + d < slabs) { sums[from_slab + d] = load_sum(s_at + d * 16u); }
-        }
+        load_slabs(&matrices, from_slab, s_at);
         workgroupBarrier();
       }
     }
     for (var j = 0u; j < bound(tile / 16u); j++) {
-      let left = load_weights(own * wide_p + j * 2u);
-      for (var d = 0u; d < bound(slabs); d++) { sums[d] = value_add(left, load_v(j * 16u * wide_kv + d * 2u), sums[d]); }
+      add_values(&matrices, own * wide_p + j * 2u, j * 16u * wide_kv);
     }
   }
   pair[local] = total;
   workgroupBarrier();
   total += pair[local ^ 1u];
   for (var from_slab = 0u; from_slab < bound(slabs); from_slab += 4u) {
-    for (var d = 0u; d < bound(4u); d++) {
-      if (from_slab + d < slabs) { store_sum(s_at + d * 16u, sums[from_slab + d]); }
-    }
+    store_slabs(&matrices, from_slab, s_at);
     workgroupBarrier();
     for (var i = 0u; i < bound(8u); i++) {
       let column = from_slab * 16u + column_of(side, i);

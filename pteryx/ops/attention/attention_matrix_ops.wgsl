@@ -1,5 +1,5 @@
 // What attention_matrix.wgsl does with 16 x 16 matrices of a subgroup of 32. A prelude of it; offsets and strides count
-// vectors of eight f16 in tile_q, tile_kv and tile_p, and numbers in tile_s.
+// vectors of eight f16 in tile_kv and tile_p, and numbers in tile_s.
 alias left_matrix = subgroup_matrix_left<f16, 16, 16>;
 alias right_matrix = subgroup_matrix_right<f16, 16, 16>;
 alias sum_matrix = subgroup_matrix_result<f32, 16, 16>;
@@ -7,7 +7,7 @@ alias sum_matrix = subgroup_matrix_result<f32, 16, 16>;
 // Of loops over registers.
 fn bound(n: u32) -> u32 { return n; }
 fn load_q(offset: u32) -> left_matrix {
-  return subgroupMatrixLoad<left_matrix, row_major>(&tile_q, offset, wide_kv);
+  return subgroupMatrixLoad<left_matrix, row_major>(&tile_kv, offset, wide_kv);
 }
 fn load_weights(offset: u32) -> left_matrix {
   return subgroupMatrixLoad<left_matrix, row_major>(&tile_p, offset, wide_p);

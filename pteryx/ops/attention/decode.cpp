@@ -12,19 +12,21 @@
 namespace pteryx::ops::attention {
 namespace {
 
-constexpr int64_t kDecodeRows = 4;      // up to here the keys are split over workgroups
-constexpr int64_t kSplitKeys = 256;     // least keys of a split
-constexpr int64_t kLongContext = 2048;  // beyond, splits are twice as long
-constexpr int64_t kManyGroups = 1024;   // workgroups that fill a large GPU
-constexpr int64_t kTeam = 8;            // lanes to a key in attention_teams
-constexpr int64_t kTeamMaxSize = 256;   // of a head whose columns stay in registers
+constexpr int64_t kDecodeRows = 4;       // up to here the keys are split over workgroups
+constexpr int64_t kSplitKeys = 256;      // least keys of a split
+constexpr int64_t kMiddleContext = 512;  // beyond, splits are twice as long,
+constexpr int64_t kLongContext = 2048;   // and here four times
+constexpr int64_t kManyGroups = 1024;    // workgroups that fill a large GPU
+constexpr int64_t kTeam = 8;             // lanes to a key in attention_teams
+constexpr int64_t kTeamMaxSize = 256;    // of a head whose columns stay in registers
 
 // The longer the context, the more splits, up to what fills the GPU; beyond, longer ones.
 Splits split_keys(const Node& n, const Attention& a, int64_t items) {
   const int64_t keys =
       a.keys > 0 ? a.keys : std::min(n.bucket(places(n).start, a.rows, kSplitKeys), a.capacity);
   const int64_t most = std::max<int64_t>(kManyGroups / std::max<int64_t>(items, 1), 1);
-  const int64_t least = keys > kLongContext ? 2 * kSplitKeys : kSplitKeys;
+  const int64_t longer = keys > kLongContext ? 4 : keys > kMiddleContext ? 2 : 1;
+  const int64_t least = longer * kSplitKeys;
   const int64_t count = std::clamp<int64_t>((keys + least - 1) / least, 1, most);
   return {count, (keys + count - 1) / count};
 }

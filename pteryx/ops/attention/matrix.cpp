@@ -29,6 +29,44 @@ std::string eight_function(std::string_view name, const Tensor& t) {
       name);
 }
 
+// The matrices of a subgroup and the steps over them, written out for a head size.
+std::string matrices_text(int64_t size) {
+  const int64_t slabs = size / 16;
+  std::string members = "struct Matrices {\n";
+  std::string load = "fn load_queries(m: ptr<function, Matrices>, at: u32) {\n";
+  std::string score =
+      "fn score_of(m: ptr<function, Matrices>, at: u32) -> sum_matrix {\n  var s = sum_matrix();\n";
+  std::string add =
+      "fn add_values(m: ptr<function, Matrices>, weights_at: u32, at: u32) {\n"
+      "  let left = load_weights(weights_at);\n";
+  std::string store =
+      "fn store_slabs(m: ptr<function, Matrices>, from_slab: u32, at: u32) {\n  switch (from_slab) "
+      "{\n";
+  std::string reload =
+      "fn load_slabs(m: ptr<function, Matrices>, from_slab: u32, at: u32) {\n  switch (from_slab) "
+      "{\n";
+  for (int64_t d = 0; d < slabs; ++d) {
+    members += fmt::format("  q{0}: left_matrix,\n  sum{0}: sum_matrix,\n", d);
+    load +=
+        fmt::format("  (*m).q{0} = load_q(at + {1}u);\n  (*m).sum{0} = sum_matrix();\n", d, d * 2);
+    score += fmt::format("  s = score_add((*m).q{0}, load_k(at + {1}u), s);\n", d, d * 2);
+    add +=
+        fmt::format("  (*m).sum{0} = value_add(left, load_v(at + {1}u), (*m).sum{0});\n", d, d * 2);
+    if (d % 4 == 0) {
+      store += fmt::format("    case {}u: {{\n", d);
+      reload += fmt::format("    case {}u: {{\n", d);
+    }
+    store += fmt::format("      store_sum(at + {}u, (*m).sum{});\n", d % 4 * 16, d);
+    reload += fmt::format("      (*m).sum{1} = load_sum(at + {0}u);\n", d % 4 * 16, d);
+    if (d % 4 == 3 || d + 1 == slabs) {
+      store += "    }\n";
+      reload += "    }\n";
+    }
+  }
+  return members + "}\n" + load + "}\n" + score + "  return s;\n}\n" + add + "}\n" + store +
+         "    default: {}\n  }\n}\n" + reload + "    default: {}\n  }\n}\n";
+}
+
 }  // namespace
 
 Status plan_matrix(const Node& n, Plan& p) {
@@ -42,6 +80,7 @@ Status plan_matrix(const Node& n, Plan& p) {
   text += eight_function("q", a.q) + eight_function("k", a.k) + eight_function("v", a.v);
   text += put_function("y", n.out(), true);
   text += shaders::attention_matrix_ops.code;
+  text += matrices_text(a.size);
   std::vector<Bind> bind = call_bindings(a);
   bind.push_back(writer("y", n.out(), true));
   return p.dispatch(n, {.shader = &shaders::attention_matrix,
@@ -61,8 +100,8 @@ bool fits_matrix(const Node& n, const gpu::Caps& caps) {
       a->size > kMaxMatrixSize) {
     return false;
   }
-  // tile_q, tile_kv, tile_p, tile_s, pair and grown of attention_matrix.
-  const int64_t bytes = 2 * 64 * (a->size / 8 + 1) * 16 + 64 * 9 * 16 + 64 * 68 * 4 + 128 * 4 + 4;
+  // tile_kv, tile_p, tile_s, pair and grown of attention_matrix.
+  const int64_t bytes = 64 * (a->size / 8 + 1) * 16 + 64 * 9 * 16 + 64 * 68 * 4 + 128 * 4 + 4;
   return caps.subgroup_matrix && caps.f16 && caps.subgroup_min == 32 && caps.subgroup_max == 32 &&
          caps.max_workgroup_bytes >= static_cast<uint64_t>(bytes) && caps.max_invocations >= 128;
 }

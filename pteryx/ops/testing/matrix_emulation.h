@@ -56,7 +56,7 @@ fn bound(n: u32) -> u32 { return min(n, n * params.quads); }
 fn load_q(offset: u32) -> left_matrix {
   var rows: left_matrix;
   for (var i = 0u; i < bound(16u); i++) {
-    rows[i] = tile_q[offset + (lane_of_matrix / 16u + i / 2u * 2u) * wide_kv + i % 2u];
+    rows[i] = tile_kv[offset + (lane_of_matrix / 16u + i / 2u * 2u) * wide_kv + i % 2u];
   }
   return rows;
 }
