@@ -90,7 +90,9 @@ int generate_text(Options& o) {
   while (!g.done()) {
     const auto piece = g.step();
     if (!piece.ok()) return fail(piece.status(), kFailed);
-    if (piece->log_probability && !g.done()) log_probabilities.push_back(*piece->log_probability);
+    const auto count = static_cast<size_t>(g.timings().new_tokens);
+    if (piece->log_probability && log_probabilities.size() < count)
+      log_probabilities.push_back(*piece->log_probability);
     text += piece->text;
     if (stream && !piece->text.empty()) {
       std::fwrite(piece->text.data(), 1, piece->text.size(), stdout);

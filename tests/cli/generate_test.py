@@ -1,0 +1,86 @@
+"""pteryx generate and pteryx bench: text from language models, and how fast it comes."""
+# SPDX-License-Identifier: BSD-3-Clause
+import unittest
+
+from cli import BAD_FILE, FIXTURES, LLM, OK, OPS, USAGE, TestCase, case, tool
+
+MODEL = LLM / "qwen3_like_q4.pte"
+FOLDER = FIXTURES / "convert" / "qwen2"
+
+
+def ids(values):
+    return [str(v) for v in values]
+
+
+class Generate(TestCase):
+    def generate(self, model, *args, env=None):
+        return self.succeed_json("generate", model, "--json", *args, env=env)
+
+    def test_greedy_ids_are_the_exporters(self):
+        for name in ("qwen3_like_q4", "qwen2_like_fp32"):
+            wanted = case(LLM, name)
+            report = self.generate(LLM / f"{name}.pte", "--temperature", "0", "--ignore-end", "-n", len(wanted["greedy_ids"]),
+                                   "--prompt-ids", *ids(wanted["prompt_ids"]))
+            self.assertEqual(report["ids"], wanted["greedy_ids"])
+            self.assertEqual(report["stopped_by"], "length")
+
+    def test_equal_seeds_give_equal_text(self):
+        def text(seed):
+            return self.generate(MODEL, "--prompt-ids", "1", "2", "-n", "16", "--temperature", "2", "--seed", seed)["ids"]
+        self.assertEqual(text(7), text(7))
+        self.assertNotEqual(text(7), text(8))
+
+    def test_ids_without_a_tokenizer(self):
+        result = tool("generate", MODEL, "--prompt-ids", "1", "2", "3", "-n", "4", "--temperature", "0")
+        self.assertEqual(result.returncode, OK, result.stderr)
+        self.assertRegex(result.stdout, r"^\d+ \d+ \d+ \d+\n$")
+        self.assertRegex(result.stderr, r"\nprompt +[\d.]+ ms +3 tokens +[\d.]+ tokens/s\ntext +[\d.]+ ms +4 tokens .*stopped by: length")
+
+    def test_log_probabilities(self):
+        report = self.generate(MODEL, "--prompt-ids", "1", "-n", "5", "--log-probabilities", "--ignore-end")
+        self.assertEqual(len(report["log_probabilities"]), 5)
+        self.assertTrue(all(p <= 0 for p in report["log_probabilities"]))
+
+    def test_a_folder_is_converted_once(self):
+        env = {"PTERYX_CACHE": str(self.folder / "cache")}
+        first = tool("generate", FOLDER, "--prompt-ids", "1", "2", "-n", "3", "--json", env=env)
+        self.assertEqual(first.returncode, 0, first.stderr)
+        self.assertIn("converting", first.stderr)
+        second = tool("generate", FOLDER, "--prompt-ids", "1", "2", "-n", "3", "--json", env=env)
+        self.assertNotIn("converting", second.stderr)
+        self.assertEqual(len(list((self.folder / "cache").glob("*.pte"))), 1)
+
+    def test_refusals(self):
+        self.assertIn("has no tokenizer: give one with --tokenizer", self.fail_with(USAGE, "generate", MODEL, "-p", "hello"))
+        self.assertIn("token 1 of the prompt is 300, outside the vocabulary of 300",
+                      self.fail_with(USAGE, "generate", MODEL, "--prompt-ids", "1", "300"))
+        self.assertIn("is not a language model with a KV cache",
+                      self.fail_with(BAD_FILE, "generate", OPS / "add.pte", "-p", "hello"))
+        self.assertEqual(tool("generate", MODEL).returncode, USAGE)
+        self.assertIn("belongs to another", self.fail_with(BAD_FILE, "generate", MODEL, "-p", "hello", "--tokenizer",
+                                                           FIXTURES / "tokenizers" / "gpt2.json"))
+
+
+class Bench(TestCase):
+    def test_json(self):
+        report = self.succeed_json("bench", MODEL, "-p", "4,16", "-n", "4", "-c", "0,32", "-r", "2", "--json")
+        self.assertEqual([(r["test"], r["context"]) for r in report["rows"]],
+                         [("prompt 4", 0), ("prompt 16", 0), ("text 4", 0), ("text 4", 32)])
+        for row in report["rows"]:
+            self.assertEqual(len(row["repeats"]), 2)
+            self.assertGreater(row["tokens_per_second"], 0)
+        self.assertGreater(report["gpu_bytes"], 0)
+
+    def test_table(self):
+        text = self.succeed("bench", MODEL, "-p", "4", "-n", "4", "-r", "1")
+        self.assertRegex(text, r"^GPU: .*llvmpipe")
+        self.assertRegex(text, r"\n +prompt 4 +0 +[\d.]+ \+- [\d.]+ +[\d.]+ *\n")
+
+    def test_what_does_not_fit_is_left_out(self):
+        result = tool("bench", MODEL, "-p", "4,100000", "-n", "0", "-r", "1")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("prompt 100000 left out", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
