@@ -45,6 +45,7 @@ void add_convert(CLI::App& app, Action& action);
 void add_synth(CLI::App& app, Action& action);
 void add_generate(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
+void add_eval(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
 void add_ops(CLI::App& app, Action& action);
 

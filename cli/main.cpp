@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
   pteryx::cli::add_synth(app, action);
   pteryx::cli::add_generate(app, action);
   pteryx::cli::add_bench(app, action);
+  pteryx::cli::add_eval(app, action);
   pteryx::cli::add_doctor(app, action);
   pteryx::cli::add_ops(app, action);
   try {

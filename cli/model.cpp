@@ -106,6 +106,7 @@ std::unique_ptr<OpenedModel> open_model(const ModelArguments& a, int& exit) {
   opened->device = *device;
   generate::ModelOptions options;
   options.load = load_options(a.run, *device);
+  options.load.all_logits = a.all_logits;
   options.tokenizer = a.tokenizer;
   options.depth = a.depth;
   auto model = generate::Model::load(*path, options);

@@ -17,6 +17,7 @@ struct ModelArguments {
   std::string path;  // .pte, .gguf, a Hugging Face folder or a llama2.c checkpoint
   std::string tokenizer;
   uint32_t depth = 4;
+  bool all_logits = false;
 };
 void add_model_arguments(CLI::App& app, ModelArguments& a);
 

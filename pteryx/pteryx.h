@@ -132,6 +132,8 @@ struct LoadOptions {
   // A language model, (tokens [1, S], position [1]) -> logits, gets a third input of 16 i32, see
   // pteryx/ops/sample/sample.h, and a second output: the next token, drawn on the GPU.
   bool sampling = false;
+  bool all_logits =
+      false;  // such a model gives the logits of every position, not of the last alone
   std::string routes = {};  // "linear:tiled,conv:direct"; empty reads PTERYX_ROUTE
   // How exact matrix products are; none reads PTERYX_PRECISION, and is kF32 without it.
   std::optional<Precision> precision = {};

@@ -74,6 +74,7 @@ Result<Session> Session::load(const std::string& path, const LoadOptions& option
     };
     auto graph = graph::build_graph(impl->program, record, ops::lookup());
     if (!graph.ok()) return where(std::move(graph).status());
+    if (options.all_logits) graph::keep_all_logits(*graph);
     if (options.fuse) graph::run_passes(*graph, ops::lookup());
     if (options.sampling) graph::append_sampling(*graph, ops::lookup());
     auto layout = make_layout(*graph, context, {.cpu_only = options.cpu_only});

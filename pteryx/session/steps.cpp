@@ -72,7 +72,8 @@ Result<Steps::Drawn> Steps::run(std::span<const int64_t> tokens, int64_t positio
   if (logits.dtype != DType::kF32)
     return unsupported(fmt::format("logits of type {}", name(logits.dtype)));
   last_ = outputs[kToken].tensor()->as<int32_t>()[0];
-  return Drawn{last_, logits.as<float>().last(static_cast<size_t>(logits.dims.back()))};
+  const std::span<const float> all = logits.as<float>();
+  return Drawn{last_, all.last(static_cast<size_t>(logits.dims.back())), all};
 }
 
 uint32_t Steps::under_way() const { return ahead_ ? method_->under_way() : (waiting_ ? 1 : 0); }

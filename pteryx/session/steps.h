@@ -33,6 +33,7 @@ class Steps {
   struct Drawn {
     int32_t token = 0;
     std::span<const float> logits;  // until the next step
+    std::span<const float> all;     // of every position, with LoadOptions::all_logits
   };
   Result<Drawn> run(std::span<const int64_t> tokens, int64_t position);
   uint32_t under_way() const;

@@ -1,5 +1,6 @@
 """pteryx generate and pteryx bench: text from language models, and how fast it comes."""
 # SPDX-License-Identifier: BSD-3-Clause
+import math
 import unittest
 
 from cli import BAD_FILE, FIXTURES, LLM, OK, OPS, USAGE, TestCase, case, tool
@@ -59,6 +60,31 @@ class Generate(TestCase):
         self.assertEqual(tool("generate", MODEL).returncode, USAGE)
         self.assertIn("belongs to another", self.fail_with(BAD_FILE, "generate", MODEL, "-p", "hello", "--tokenizer",
                                                            FIXTURES / "tokenizers" / "gpt2.json"))
+
+
+class Eval(TestCase):
+    def test_is_what_generate_says_of_its_own_text(self):
+        for name in ("qwen3_like_q4", "qwen2_like_fp32"):
+            report = self.succeed_json("generate", LLM / f"{name}.pte", "--prompt-ids", "1", "2", "3", "-n", "40", "--temperature", "0",
+                                       "--ignore-end", "--log-probabilities", "--precision", "f32", "--json")
+            text = [1, 2, 3] + report["ids"]
+            for chunk in (64, 7, 1):
+                scores = self.succeed_json("eval", LLM / f"{name}.pte", "--ids", *ids(text), "--chunk", chunk, "--precision", "f32", "--json")
+                self.assertEqual(scores["ids"], text)
+                self.assertEqual(scores["top1"][2:], report["ids"])
+                for nll, p in zip(scores["nll"][2:], report["log_probabilities"], strict=True):
+                    self.assertAlmostEqual(nll, -p, places=4)
+                mean = sum(scores["nll"]) / len(scores["nll"])
+                self.assertAlmostEqual(scores["perplexity"], math.exp(mean), places=6)
+
+    def test_texts_longer_than_the_context(self):
+        scores = self.succeed_json("eval", MODEL, "--ids", *ids(i % 300 for i in range(300)), "--json")
+        self.assertEqual(scores["tokens"], 299)
+
+    def test_refusals(self):
+        self.assertIn("has no tokenizer", self.fail_with(USAGE, "eval", MODEL, "--text", self.write("a.txt", "hello")))
+        self.assertIn("less than two tokens", self.fail_with(USAGE, "eval", MODEL, "--ids", "1"))
+        self.assertIn("element 1 is 300", self.fail_with(USAGE, "eval", MODEL, "--ids", "1", "300", "2"))
 
 
 class Bench(TestCase):
