@@ -1,5 +1,5 @@
 # The front door. Everything else is a script under scripts/ or a CMake preset.
-export FUZZ_SECONDS ?= 60
+export FUZZ_SECONDS ?= 20
 
 .DEFAULT_GOAL := build
 .PHONY: help setup build check test demo format clean

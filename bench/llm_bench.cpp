@@ -21,7 +21,8 @@ void product(benchmark::State& state, const RunOptions& options) {
   const int64_t m = state.range(0);
   const int64_t k = state.range(1);
   const int64_t n = state.range(2);
-  const double weight = static_cast<double>(n * k) / 2 + static_cast<double>(n * k / kGroup) * 4;
+  const auto codes = static_cast<double>(n * k);
+  const double weight = codes / 2 + codes * 4 / kGroup;
   const int nodes =
       scaled(static_cast<int>(std::clamp(4.5e8 / weight, 16.0, m > 8 ? 32.0 : 256.0)));
   GraphMaker g;
@@ -74,6 +75,11 @@ void attention(benchmark::State& state, const RunOptions& options) {
   measure(state, g.finish(), nodes, bytes, flops, options);
 }
 
+void exact_attention(benchmark::State& state) { attention(state, {}); }
+void rounded_attention(benchmark::State& state) {
+  attention(state, {.precision = Precision::kF16});
+}
+
 void add_products() {
   for (const int64_t m : {1, 4}) {
     auto* const b =
@@ -99,16 +105,14 @@ void add_products() {
 }
 
 void add_attention() {
-  const auto exact = [](benchmark::State& s) { attention(s, {}); };
-  const auto rounded = [](benchmark::State& s) { attention(s, {.precision = Precision::kF16}); };
-  timed(benchmark::RegisterBenchmark("attention/decode", exact)
+  timed(benchmark::RegisterBenchmark("attention/decode", exact_attention)
             ->Args({1, 128})
             ->Args({1, 1024})
             ->Args({1, 4096}));
-  timed(benchmark::RegisterBenchmark("attention/prefill", exact)
+  timed(benchmark::RegisterBenchmark("attention/prefill", exact_attention)
             ->Args({512, 512})
             ->Args({2048, 2048}));
-  timed(benchmark::RegisterBenchmark("attention/prefill/rounded", rounded)
+  timed(benchmark::RegisterBenchmark("attention/prefill/rounded", rounded_attention)
             ->Args({512, 512})
             ->Args({2048, 2048}));
 }

@@ -39,9 +39,9 @@ uint32_t word_at(std::span<const std::byte> bytes, uint64_t word) {
 
 }  // namespace
 
-Result<std::unique_ptr<Loop>> Loop::create(std::shared_ptr<gpu::Device> device, gpu::Binding inbox,
-                                           gpu::Binding result, uint64_t token, uint32_t input_root,
-                                           uint32_t depth) {
+Result<std::unique_ptr<Loop>> Loop::create(const std::shared_ptr<gpu::Device>& device,
+                                           gpu::Binding inbox, gpu::Binding result, uint64_t token,
+                                           uint32_t input_root, uint32_t depth) {
   auto l = std::make_unique<Loop>();
   l->device_ = device;
   l->result_ = result;

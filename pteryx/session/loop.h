@@ -17,7 +17,7 @@ namespace pteryx {
 class Loop {
  public:
   // `token` is the input's byte offset in the inbox, `result` where the output is.
-  static Result<std::unique_ptr<Loop>> create(std::shared_ptr<gpu::Device> device,
+  static Result<std::unique_ptr<Loop>> create(const std::shared_ptr<gpu::Device>& device,
                                               gpu::Binding inbox, gpu::Binding result,
                                               uint64_t token, uint32_t input_root, uint32_t depth);
 
