@@ -1,11 +1,12 @@
 # The front door. Everything else is a script under scripts/ or a CMake preset.
 export FUZZ_SECONDS ?= 20
+export QUESTION
 
 .DEFAULT_GOAL := build
-.PHONY: help setup build check test demo format clean
+.PHONY: help setup build check test test-models verify-fixtures demo format clean
 
 help:  ## Say what the targets do
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' Makefile
 
 setup:  ## Install what the build and the tests need
 	@scripts/setup
@@ -19,8 +20,14 @@ check: build  ## Build, then run the tests that need no GPU
 test:  ## Run everything that must hold before a change lands
 	@scripts/test
 
-demo: build  ## Run the operator fixtures and compare them with their recorded results
+test-models: build  ## Compare real models with references; takes minutes on a software GPU
+	@ctest --test-dir build --label-regex '^models$$' --output-on-failure --no-tests=error
+
+verify-fixtures: build  ## Run the operator fixtures and compare them with their recorded results
 	@build/pteryx verify tests/fixtures/ops/manifest.json
+
+demo: build  ## Put a question to a small language model; QUESTION="..." asks another
+	@scripts/demo "$$QUESTION"
 
 format:  ## Format the sources
 	@scripts/format
