@@ -17,8 +17,8 @@ void fuse_silu(Graph& g, const OpLookup& ops);
 
 // Quantised linear layers over one x -> one node; y = layer(x) followed by y + r -> one node.
 void join_linear(Graph& g, const OpLookup& ops);
-// A result that is computed from the last row of [1, S, D] is computed from all rows: [1, S, V]. False
-// where it is not.
+// A result that is computed from the last row of [1, S, D] is computed from all rows: [1, S, V].
+// False where it is not.
 bool keep_all_logits(Graph& g);
 // For a method (tokens [1, S], position [1]) -> logits: adds the input `settings` and the output
 // `token`, drawn from the logits on the GPU, and a history of tokens by position. False if the
