@@ -1,6 +1,7 @@
 // The pteryx command. SPDX-License-Identifier: BSD-3-Clause
 #include <CLI/CLI.hpp>
 
+#include "chat.h"
 #include "command.h"
 
 int main(int argc, char** argv) {
@@ -15,6 +16,7 @@ int main(int argc, char** argv) {
   pteryx::cli::add_convert(app, action);
   pteryx::cli::add_synth(app, action);
   pteryx::cli::add_generate(app, action);
+  pteryx::cli::add_chat(app, action);
   pteryx::cli::add_bench(app, action);
   pteryx::cli::add_eval(app, action);
   pteryx::cli::add_doctor(app, action);

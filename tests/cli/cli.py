@@ -21,11 +21,11 @@ OK, FAILED, USAGE, BAD_FILE, NO_GPU = range(5)
 NO_LIBRARY = {"PTERYX_WEBGPU_LIBRARY": "/nonexistent"}  # nothing that needs a GPU works with it
 
 
-def tool(*args, env=None):
+def tool(*args, env=None, stdin=""):
     """Runs the tool; its result has returncode, stdout and stderr."""
     variables = {k: v for k, v in os.environ.items() if not k.startswith("PTERYX_") or k in ("PTERYX_ADAPTER", "PTERYX_PROVIDER")}
-    return subprocess.run([TOOL, *map(str, args)], env={**variables, **(env or {})}, capture_output=True, text=True, timeout=600,
-                          check=False)
+    return subprocess.run([TOOL, *map(str, args)], env={**variables, **(env or {})}, input=stdin, capture_output=True, text=True,
+                          timeout=600, check=False)
 
 
 @functools.cache
