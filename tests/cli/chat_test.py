@@ -114,7 +114,7 @@ class Chat(TestCase):
         self.assertIn("taken back", complaints[1])
 
     def test_a_full_context_is_told(self):
-        _, complaints = self.say("hi", args=["-n", "-1"])
+        _, complaints = self.say("hi", command=self.greedy[:-2])
         self.assertEqual(complaints, ["pteryx: the context is full; /reset begins a new conversation"])
 
     def test_timings_tell_what_the_caches_had(self):
