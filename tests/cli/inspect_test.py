@@ -21,7 +21,7 @@ class Text(Inspect):
                      "  1 delegate, 1 nodes"):
             self.assertIn(line + "\n", text)
         self.assertRegex(text, r"\n  aten\.add\.Tensor +1  GPU\n")
-        self.assertRegex(text, r"peak GPU memory 3\.6 KiB \(weights 0 B, .*\); host 2\.7 KiB\n$")
+        self.assertRegex(text, r"peak GPU memory 3\.8 KiB \(weights 0 B, .*\); host 2\.7 KiB\n$")
 
     def test_mixed(self):
         text = self.text(OPS / "mixed_cumsum.pte")

@@ -69,8 +69,8 @@ Drawn draw_pool(std::string_view op, Draw& d) {
   TestTensor v = d.values(t, x);
   call.in(v);
   if (is(op, "adaptive")) {
-    std::vector<int64_t> size;
-    for (size_t i = 0; i < axes; ++i) size.push_back(y[2 + i] = d.integer(1, 9));
+    std::vector<int64_t> size(axes);
+    for (size_t i = 0; i < axes; ++i) size[i] = y[2 + i] = d.integer(1, 9);
     call.ints(size);
   } else {
     call.ints(kernel).ints(stride).ints(padding);
