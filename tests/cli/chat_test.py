@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import select
 import shutil
 import signal
@@ -172,15 +173,16 @@ class Live(TestCase):
         os.close(theirs)
         self.read_until(ours, b"> ")
         os.write(ours, b"/hexx\x7f\x7flp\r")  # two characters rubbed out
-        self.read_until(ours, b"Everything else is said to the model.")
-        self.read_until(ours, b"> ")
+        self.read_until(ours, b"Everything else is said to the model.", b"> ")
         os.write(ours, b"\x04")
         self.assertEqual(process.wait(timeout=60), OK)
 
-    def read_until(self, stream, wanted):
+    def read_until(self, stream, *wanted):
+        """Reads until all of it was there, one behind the other."""
+        pattern = re.compile(b".*".join(map(re.escape, wanted)), re.DOTALL)
         seen = b""
         end = time.monotonic() + 120
-        while wanted not in seen:
+        while not pattern.search(seen):
             self.assertTrue(select.select([stream], [], [], max(0, end - time.monotonic()))[0], f"{wanted} not in {seen}")
             part = os.read(stream, 4096)
             self.assertTrue(part, f"{wanted} not in {seen}")
