@@ -50,12 +50,11 @@ class InterruptGuard {
 
 void print_timings(const generate::Generator& g) {
   const generate::Timings& t = g.timings();
-  const auto later = static_cast<double>(t.new_tokens - 1);
   fmt::print(stderr,
              "prompt {} tokens, {} of them cached, {:.1f} ms; answer {} tokens, {:.1f} ms, "
              "{:.1f} tokens/s (stopped by: {})\n",
              t.prompt_tokens, t.cached_tokens, t.prompt_ms, t.new_tokens, t.decode_ms,
-             t.decode_ms > 0 && later > 0 ? later / t.decode_ms * 1e3 : 0.0, name(g.reason()));
+             t.decode_speed(), name(g.reason()));
 }
 
 class Chat {

@@ -46,15 +46,12 @@ Result<std::vector<int64_t>> prompt_of(const Options& o, const generate::Model& 
 
 void print_timings(const OpenedModel& m, const generate::Generator& g) {
   const generate::Timings& t = g.timings();
-  const auto read = static_cast<double>(t.prompt_tokens - t.cached_tokens);
-  const auto later = static_cast<double>(t.new_tokens - 1);
   fmt::print(stderr, "\n{} through {}\n", m.device->caps().adapter, m.device->caps().provider);
   fmt::print(stderr, "load     {:>8.0f} ms\n", m.load_ms);
   fmt::print(stderr, "prompt   {:>8.1f} ms  {:>6} tokens  {:>9.1f} tokens/s\n", t.prompt_ms,
-             t.prompt_tokens - t.cached_tokens, t.prompt_ms > 0 ? read / t.prompt_ms * 1e3 : 0.0);
+             t.prompt_tokens - t.cached_tokens, t.prompt_speed());
   fmt::print(stderr, "text     {:>8.1f} ms  {:>6} tokens  {:>9.1f} tokens/s  (stopped by: {})\n",
-             t.decode_ms, t.new_tokens,
-             t.decode_ms > 0 && later > 0 ? later / t.decode_ms * 1e3 : 0.0, name(g.reason()));
+             t.decode_ms, t.new_tokens, t.decode_speed(), name(g.reason()));
 }
 
 json report(const OpenedModel& m, const generate::Generator& g, const std::string& text,

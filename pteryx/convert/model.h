@@ -11,8 +11,14 @@
 
 #include "pteryx/base/status.h"
 #include "pteryx/convert/source.h"
+#include "pteryx/program/vocabulary.h"
 
 namespace pteryx::convert {
+
+using program::kChatTemplateKey;
+using program::kTokenizerConfigKey;
+using program::kTokenizerKey;
+using program::kTokenizerKindKey;
 
 enum class RopeLayout : uint8_t {
   kPairs,   // elements 2i and 2i + 1 of a head turn together
@@ -79,11 +85,6 @@ struct Attachment {
   std::string key;
   std::string bytes;
 };
-inline constexpr std::string_view kTokenizerKey = "pteryx.tokenizer";
-// "tokenizer.json", "sentencepiece", "llama2c" or "gguf" (program/vocabulary.h).
-inline constexpr std::string_view kTokenizerKindKey = "pteryx.tokenizer_kind";
-inline constexpr std::string_view kTokenizerConfigKey = "pteryx.tokenizer_config";
-inline constexpr std::string_view kChatTemplateKey = "pteryx.chat_template";
 
 struct Model {
   ModelShape shape;

@@ -54,6 +54,15 @@ struct Timings {
   int64_t new_tokens = 0;
   double prompt_ms = 0;  // until the first token was there
   double decode_ms = 0;  // from the first token to the last
+
+  // Tokens per second: of the prompt what was not cached, of the text what followed its first.
+  double prompt_speed() const { return speed(prompt_tokens - cached_tokens, prompt_ms); }
+  double decode_speed() const { return speed(new_tokens - 1, decode_ms); }
+
+ private:
+  static double speed(int64_t tokens, double ms) {
+    return tokens > 0 && ms > 0 ? static_cast<double>(tokens) / ms * 1e3 : 0;
+  }
 };
 
 class Generator {

@@ -12,9 +12,6 @@ namespace pteryx::generate {
 namespace {
 
 constexpr std::string_view kMethod = "forward";
-constexpr std::string_view kTokenizerKey = "pteryx.tokenizer";
-constexpr std::string_view kTokenizerKindKey = "pteryx.tokenizer_kind";
-constexpr std::string_view kChatTemplateKey = "pteryx.chat_template";
 
 std::string_view as_text(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -110,12 +107,13 @@ Status Model::read_info() {
 }
 
 Status Model::read_tokenizer(const std::string& file) {
-  if (const auto text = session_.named_data(kChatTemplateKey)) chat_template_ = as_text(*text);
+  if (const auto text = session_.named_data(program::kChatTemplateKey))
+    chat_template_ = as_text(*text);
   if (!file.empty()) {
     PTERYX_ASSIGN(const auto mapped, MappedFile::open(file));
     PTERYX_ASSIGN(tokenizer_, llm::read_tokenizer(mapped->bytes()));
-  } else if (const auto bytes = session_.named_data(kTokenizerKey)) {
-    const auto kind = session_.named_data(kTokenizerKindKey);
+  } else if (const auto bytes = session_.named_data(program::kTokenizerKey)) {
+    const auto kind = session_.named_data(program::kTokenizerKindKey);
     const bool gguf = kind && as_text(*kind) == "gguf";
     PTERYX_ASSIGN(tokenizer_, gguf ? from_gguf(*bytes) : llm::read_tokenizer(*bytes));
   }

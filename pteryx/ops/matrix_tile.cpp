@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/ops/shaders/matrix_ops.h"
+
 namespace pteryx::ops {
 namespace {
 
@@ -69,6 +71,21 @@ MatrixTiles matrix_tiles(int64_t tile, int64_t batches, int64_t m, int64_t n, in
   t.splits = std::clamp<int64_t>(std::min(busy / t.tiles, k / 256), 1, 4);
   t.chunk = up(up(k, t.splits), 64) * 64;
   return t;
+}
+
+Status dispatch_matrix(const Node& n, Plan& p, const MatrixTiles& t, const Shader& shader,
+                       std::string_view text, std::vector<Bind> bind, Bytes params) {
+  const std::string prelude = fmt::format("const tile: u32 = {}u;\n{}{}{}", t.tile, text,
+                                          shaders::matrix_ops.code, matrix_sums_text(t.tile));
+  return p.dispatch(n, {.shader = &shader,
+                        .variant = t.tile == 128 ? "128" : "64",
+                        .prelude = prelude,
+                        .bind = std::move(bind),
+                        .params = params,
+                        .grid = per_group(t.tiles * t.splits, p.caps()),
+                        .f16 = true,
+                        .subgroups = true,
+                        .subgroup_matrix = true});
 }
 
 bool suits_matrix(int64_t tile, int64_t batches, int64_t m, int64_t n) {

@@ -33,9 +33,14 @@ struct MatrixTiles {
 MatrixTiles matrix_tiles(int64_t tile, int64_t batches, int64_t m, int64_t n, int64_t k);
 // Small tiles are better where large ones would leave most of the GPU without work.
 bool suits_matrix(int64_t tile, int64_t batches, int64_t m, int64_t n);
+// The dispatch of a product: `shader` includes common/matrix_tile.wgsl, `text` and `bind` are its
+// family's.
+Status dispatch_matrix(const Node& n, Plan& p, const MatrixTiles& t, const Shader& shader,
+                       std::string_view text, std::vector<Bind> bind, Bytes params);
 // What the device must have.
 bool has_matrix(int64_t tile, const gpu::Caps& caps);
 
+inline constexpr int64_t kMatrixMinRows = 9;  // below, other routes read weights once
 inline int64_t matrix_row(int64_t k) { return (k + 63) / 64 * 64; }  // elements of a row of `a`
 
 }  // namespace pteryx::ops

@@ -12,12 +12,20 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pteryx/base/bytes.h"
 #include "pteryx/base/status.h"
 
 namespace pteryx::program {
+
+// Under which names a program carries the texts of a language model.
+inline constexpr std::string_view kTokenizerKey = "pteryx.tokenizer";
+// "tokenizer.json", "sentencepiece", "llama2c" or "gguf" (what follows).
+inline constexpr std::string_view kTokenizerKindKey = "pteryx.tokenizer_kind";
+inline constexpr std::string_view kTokenizerConfigKey = "pteryx.tokenizer_config";
+inline constexpr std::string_view kChatTemplateKey = "pteryx.chat_template";
 
 struct Vocabulary {
   std::string model;  // "llama" (SentencePiece), "gpt2" (byte-level BPE), ...

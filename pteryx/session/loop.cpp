@@ -19,14 +19,13 @@ constexpr size_t kMaxDeltas = 62;
 constexpr uint64_t kRuleBytes = 4 * (2 + 2 * kMaxDeltas);
 
 constexpr std::string_view kAdvance = R"(
-@group(0) @binding(1) var<storage, read> result: array<u32>;
-@group(0) @binding(2) var<storage, read> rule: array<u32>;
-@group(0) @binding(3) var<storage, read_write> inbox: array<u32>;
-@group(0) @binding(0) var<uniform> params: vec4<u32>;
+@group(0) @binding(0) var<storage, read> result: array<u32>;
+@group(0) @binding(1) var<storage, read> rule: array<u32>;
+@group(0) @binding(2) var<storage, read_write> inbox: array<u32>;
 
 @compute @workgroup_size(1)
 fn main() {
-  inbox[rule[0]] = result[params.x];
+  inbox[rule[0]] = result[0];
   for (var i = 0u; i < rule[1]; i++) { inbox[rule[2u + 2u * i]] += rule[3u + 2u * i]; }
 }
 )";
@@ -48,19 +47,16 @@ Result<std::unique_ptr<Loop>> Loop::create(const std::shared_ptr<gpu::Device>& d
   l->token_ = token;
   l->input_root_ = input_root;
   PTERYX_ASSIGN(l->rule_, make_buffer(device, kRuleBytes, gpu::BufferKind::kStorage, "loop rule"));
-  PTERYX_ASSIGN(l->params_, make_buffer(device, 16, gpu::BufferKind::kUniform, "loop params"));
   const std::array<uint32_t, 2> rule = {static_cast<uint32_t>(token / 4), 0};
   PTERYX_TRY(device->write(l->rule_.get(), 0, std::as_bytes(std::span(rule))));
-  const gpu::BindingKind kinds[] = {gpu::BindingKind::kUniform, gpu::BindingKind::kStorageRead,
-                                    gpu::BindingKind::kStorageRead,
+  const gpu::BindingKind kinds[] = {gpu::BindingKind::kStorageRead, gpu::BindingKind::kStorageRead,
                                     gpu::BindingKind::kStorageReadWrite};
   PTERYX_ASSIGN(
       l->advance_.pipeline,
       device->create_pipeline(
           {.label = "loop/advance", .code = kAdvance, .constants = {}, .bindings = kinds}));
   PTERYX_TRY(device->finish_pipelines());
-  const gpu::Binding bindings[] = {
-      {l->params_.get(), 0, 16}, result, {l->rule_.get(), 0, kRuleBytes}, inbox};
+  const gpu::Binding bindings[] = {result, {l->rule_.get(), 0, kRuleBytes}, inbox};
   PTERYX_ASSIGN(l->advance_.bindings,
                 device->create_bindings(l->advance_.pipeline, bindings, "loop/advance"));
   l->bindings_ = OwnedBindings(device, l->advance_.bindings);

@@ -51,7 +51,6 @@ class Loop {
   uint64_t token_ = 0;
   uint32_t input_root_ = 0;
   OwnedBuffer rule_;  // token word, number of deltas, deltas
-  OwnedBuffer params_;
   OwnedBindings bindings_;
   gpu::Dispatch advance_;
   std::vector<Delta> deltas_;

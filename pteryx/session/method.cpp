@@ -357,7 +357,7 @@ void Method::want(uint64_t outputs) {
 std::span<const gpu::Copy> Method::wanted_copies(std::span<const Recording::Download> downloads) {
   copies_.clear();
   for (const Recording::Download& d : downloads) {
-    if (wanted_ == kAllOutputs || !unwanted_root_[d.root]) copies_.push_back(d.copy);
+    if (wants(d.root)) copies_.push_back(d.copy);
   }
   return copies_;
 }

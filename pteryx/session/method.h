@@ -121,6 +121,7 @@ class Method final : public ops::Host {
   void put_in_inbox(uint64_t offset, Bytes bytes);
   Status send_inbox();
   void want(uint64_t outputs);
+  bool wants(uint32_t root) const { return wanted_ == kAllOutputs || !unwanted_root_[root]; }
   std::span<const gpu::Copy> wanted_copies(std::span<const Recording::Download> downloads);
   Status download(const Step& step);
   Status next_block(const Block& b, size_t& at) const;

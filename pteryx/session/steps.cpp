@@ -79,9 +79,9 @@ Result<Steps::Drawn> Steps::run(std::span<const int64_t> tokens, int64_t positio
 uint32_t Steps::under_way() const { return ahead_ ? method_->under_way() : (waiting_ ? 1 : 0); }
 
 int64_t Steps::capacity() const {
-  for (const graph::Value& v : method_->graph().values) {
-    const auto* t = std::get_if<graph::Tensor>(&v);
-    if (t != nullptr && t->state && t->dtype == DType::kI32 && t->max.rank() == 1) return t->max[0];
+  const graph::Graph& g = method_->graph();
+  for (const graph::Node& n : g.nodes) {
+    if (n.op != nullptr && n.op->name == ops::kRememberOp) return g.tensor(n.args[1])->max[0];
   }
   return 0;
 }

@@ -262,11 +262,8 @@ Status Method::send_inbox() {
 Status Method::download(const Step& step) {
   uint64_t end = 0;
   uint64_t begin = layout_.readback_bytes;
-  const auto wanted = [&](uint32_t root) {
-    return wanted_ == kAllOutputs || !unwanted_root_[root];
-  };
   for (const uint32_t root : step.downloads) {
-    if (!wanted(root)) continue;
+    if (!wants(root)) continue;
     const Root& r = layout_.roots[root];
     begin = std::min(begin, r.readback_offset);
     end = std::max(end, r.readback_offset + align_up(live_elements(root) * gpu_element(root), 4));
@@ -279,7 +276,7 @@ Status Method::download(const Step& step) {
     const Bytes bytes = device_->mapped(ticket);
     for (const uint32_t root : step.downloads) {
       const uint64_t n = live_elements(root);
-      if (n == 0 || !wanted(root)) continue;
+      if (n == 0 || !wants(root)) continue;
       const std::byte* from = bytes.data() + (layout_.roots[root].readback_offset - begin);
       if (graph_.tensor(layout_.roots[root].value)->dtype == DType::kI64) {
         const ops::HostTensor narrow{DType::kI32, {}, const_cast<std::byte*>(from)};

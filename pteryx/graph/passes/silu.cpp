@@ -59,11 +59,4 @@ void fuse_silu(Graph& g, const OpLookup& ops) {
   replace(kSilu, kSiluMul, false);
 }
 
-void run_passes(Graph& g, const OpLookup& ops) {
-  if (g.has_jumps) return;
-  drop_narrowing(g);
-  fuse_silu(g, ops);
-  join_linear(g, ops);
-}
-
 }  // namespace pteryx::graph

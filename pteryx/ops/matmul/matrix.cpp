@@ -6,12 +6,10 @@
 #include "pteryx/ops/matrix_tile.h"
 #include "pteryx/ops/shaders/matmul_halves.h"
 #include "pteryx/ops/shaders/matmul_matrix.h"
-#include "pteryx/ops/shaders/matrix_ops.h"
 
 namespace pteryx::ops::matmul {
 namespace {
 
-constexpr int64_t kMinRows = 9;
 constexpr std::string_view kBatches = "fn batches() -> u32 { return params.batches; }\n";
 
 // Halves that lie as the kernel wants them need no pass of their own.
@@ -64,7 +62,7 @@ std::string weights_text(const MatMul& d, const Fetch& b) {
 template <int64_t Tile>
 bool fits_matrix(const Node& n, const gpu::Caps& caps) {
   const auto d = describe_matmul(n);
-  return d.ok() && d->m >= kMinRows && d->k > 0 && has_matrix(Tile, caps);
+  return d.ok() && d->m >= kMatrixMinRows && d->k > 0 && has_matrix(Tile, caps);
 }
 
 template <int64_t Tile>
@@ -89,20 +87,11 @@ Status plan_matrix(const Node& n, Plan& p) {
   if (in_eights(b)) bind[1] = {"b", d.b.tensor, Access::kRawRead, "vec4<u32>"};
   if (whole && d.add) bind.push_back({"add", d.add->tensor});
   bind.push_back({"y", y, access});
-  const std::string prelude =
-      fmt::format("const tile: u32 = {}u;\nconst along_k: bool = {};\n{}{}{}{}{}", Tile,
-                  d.b_along_k(), kBatches, weights_text(d, b), whole ? epilogue_text(d) : "",
-                  put_text(access, y.dtype, whole ? kFinished : "{0}"), shaders::matrix_ops.code) +
-      matrix_sums_text(Tile);
-  PTERYX_TRY(p.dispatch(n, {.shader = &shaders::matmul_matrix,
-                            .variant = Tile == 128 ? "128" : "64",
-                            .prelude = prelude,
-                            .bind = std::move(bind),
-                            .params = bytes_of(params),
-                            .grid = per_group(t.tiles * t.splits, p.caps()),
-                            .f16 = true,
-                            .subgroups = true,
-                            .subgroup_matrix = true}));
+  const std::string text = fmt::format("const along_k: bool = {};\n{}{}{}{}", d.b_along_k(),
+                                       kBatches, weights_text(d, b), whole ? epilogue_text(d) : "",
+                                       put_text(access, y.dtype, whole ? kFinished : "{0}"));
+  PTERYX_TRY(
+      dispatch_matrix(n, p, t, shaders::matmul_matrix, text, std::move(bind), bytes_of(params)));
   return whole ? ok_status() : plan_merge(n, p, d, y, t.splits);
 }
 

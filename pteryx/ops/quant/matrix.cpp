@@ -4,14 +4,12 @@
 #include "pteryx/ops/fold.h"
 #include "pteryx/ops/matrix_tile.h"
 #include "pteryx/ops/quant/texts.h"
-#include "pteryx/ops/shaders/matrix_ops.h"
 #include "pteryx/ops/shaders/qlinear_halves.h"
 #include "pteryx/ops/shaders/qlinear_matrix.h"
 
 namespace pteryx::ops::qlinear {
 namespace {
 
-constexpr int64_t kMinRows = 9;
 constexpr std::string_view kBatches = "fn batches() -> u32 { return 1u; }\n";
 
 KOrder order_of(const QLinear& d) {
@@ -79,7 +77,8 @@ Result<Tensor> plan_halves(const Node& n, Plan& p, const QLinear& d, KOrder orde
 template <int64_t Tile>
 bool fits_matrix(const Node& n, const gpu::Caps& caps) {
   const auto d = describe_qlinear(n);
-  return d.ok() && d->m >= kMinRows && d->k > 0 && has_vectors(n, *d) && has_matrix(Tile, caps);
+  return d.ok() && d->m >= kMatrixMinRows && d->k > 0 && has_vectors(n, *d) &&
+         has_matrix(Tile, caps);
 }
 
 template <int64_t Tile>
@@ -107,20 +106,12 @@ Status plan_matrix(const Node& n, Plan& p) {
   } else {
     bind.push_back({"y", y, Access::kWords});
   }
-  const std::string prelude = fmt::format(
-      "const tile: u32 = {}u;\nconst along_k: bool = true;\n{}{}{}{}{}{}{}{}{}{}", Tile, kBatches,
-      scale_text(d), fetch_text(d), quad_text(d), halves_text(order), weights_text(d),
-      whole ? finish_text(d) : "", whole ? put_text(d) : put_parts_text(), shaders::matrix_ops.code,
-      matrix_sums_text(Tile));
-  PTERYX_TRY(p.dispatch(n, {.shader = &shaders::qlinear_matrix,
-                            .variant = Tile == 128 ? "128" : "64",
-                            .prelude = prelude,
-                            .bind = std::move(bind),
-                            .params = bytes_of(params),
-                            .grid = per_group(t.tiles * t.splits, p.caps()),
-                            .f16 = true,
-                            .subgroups = true,
-                            .subgroup_matrix = true}));
+  const std::string text =
+      fmt::format("const along_k: bool = true;\n{}{}{}{}{}{}{}{}", kBatches, scale_text(d),
+                  fetch_text(d), quad_text(d), halves_text(order), weights_text(d),
+                  whole ? finish_text(d) : "", whole ? put_text(d) : put_parts_text());
+  PTERYX_TRY(
+      dispatch_matrix(n, p, t, shaders::qlinear_matrix, text, std::move(bind), bytes_of(params)));
   return whole ? ok_status() : plan_merge(n, p, d, y, t.splits);
 }
 

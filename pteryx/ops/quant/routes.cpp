@@ -30,8 +30,7 @@ Status plan_naive(const Node& n, Plan& p) {
   for (size_t j = 0; j < all.size(); ++j) {
     const Columns& c = all[j];
     std::vector<Bind> bind = {{"x", d.x}, {"weight", d.weight}, {"scales", d.scales}};
-    if (d.bias) bind.push_back({"bias", *d.bias});
-    if (d.residual) bind.push_back({"residual", *d.residual});
+    bind_added(d, bind);
     bind.push_back({"y", c.y, Access::kWords});
     const std::string text = prelude + columns_text(j);
     PTERYX_TRY(p.dispatch(n, {.shader = &shaders::qlinear_naive,

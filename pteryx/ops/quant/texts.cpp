@@ -210,9 +210,13 @@ std::string put_text(const QLinear& d) {
   return text + "}\n";
 }
 
-void bind_results(const QLinear& d, std::vector<Bind>& bind) {
+void bind_added(const QLinear& d, std::vector<Bind>& bind) {
   if (d.bias) bind.push_back({"bias", *d.bias});
   if (d.residual) bind.push_back({"residual", *d.residual});
+}
+
+void bind_results(const QLinear& d, std::vector<Bind>& bind) {
+  bind_added(d, bind);
   static constexpr std::string_view kNames[] = {"y", "y1", "y2", "y3"};
   const std::vector<Columns> all = results(d);
   for (size_t j = 0; j < all.size(); ++j)
@@ -265,8 +269,7 @@ Status plan_merge(const Node& n, Plan& p, const QLinear& d, const Tensor& parts,
   for (size_t j = 0; j < all.size(); ++j) {
     const Columns& c = all[j];
     std::vector<Bind> bind = {{"parts", parts}};
-    if (d.bias) bind.push_back({"bias", *d.bias});
-    if (d.residual) bind.push_back({"residual", *d.residual});
+    bind_added(d, bind);
     bind.push_back({"y", c.y, Access::kWords});
     const std::string prelude = finish_text(d) + columns_text(j);
     PTERYX_TRY(p.dispatch(n, {.shader = &shaders::qlinear_merge,

@@ -45,7 +45,9 @@ std::string finish_text(const QLinear& d);
 // fn put2 of common/qlinear.wgsl, for results that are finished, or for parts of them.
 std::string put_text(const QLinear& d);
 std::string put_parts_text();
-// What finish and put2 read and write: bias, residual, results.
+// What finish reads: bias and residual.
+void bind_added(const QLinear& d, std::vector<Bind>& bind);
+// The same, and the results that put2 writes.
 void bind_results(const QLinear& d, std::vector<Bind>& bind);
 
 // A result and the columns it has.

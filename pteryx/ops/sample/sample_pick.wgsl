@@ -2,13 +2,12 @@
 // digit by digit (8 bits a pass) in numbers mapped to integers of the same order, then the highest sum of a number and
 // its noise. Shares are integers of 2^-30 of the highest: sums do not hang on the order of invocations.
 // Host guarantees: z and the peaks of its blocks come from sample_scale. params.start is live. The prelude gives `threads`.
+#include "sample/common/best.wgsl"
 #include "sample/common/settings.wgsl"
 
 struct Params { vocabulary: u32, blocks: u32, position: u32, start: u32 }
 @group(0) @binding(0) var<uniform> params: Params;
 
-var<workgroup> best: array<f32, threads>;
-var<workgroup> best_id: array<u32, threads>;
 var<workgroup> low: array<atomic<u32>, 256>;   // of a digit: how many, or their share
 var<workgroup> high: array<atomic<u32>, 256>;  // carries of the share
 var<workgroup> found: vec2<u32>;               // digit, and what is still wanted below it (count, or f32 bits)
@@ -38,22 +37,6 @@ fn noise(s: Settings, position: u32, id: u32) -> f32 {
   let above = (16777215.5 - f32(h >> 8u)) / 16777216.0;  // 1 - u
   let e = select(-log(max(1.0 - above, 1e-9)), above * (1.0 + above * (0.5 + above / 3.0)), above < 0.01);
   return -log(e);
-}
-
-// The highest of what invocations found, of equals the lowest id, in best[0] and best_id[0].
-fn reduce_best(local: u32) {
-  workgroupBarrier();
-  for (var half = threads / 2u; half > 0u; half /= 2u) {
-    if (local < half) {
-      let other = best[local + half];
-      let better = other > best[local] || (other == best[local] && best_id[local + half] < best_id[local]);
-      if (better) {
-        best[local] = other;
-        best_id[local] = best_id[local + half];
-      }
-    }
-    workgroupBarrier();
-  }
 }
 
 // The key of the last number to keep, of those from `bottom` on: the wanted-th highest, or the one at which the shares

@@ -2,6 +2,7 @@
 // Ids that may not be drawn, and logits that are no numbers, get the lowest number.
 // Host guarantees: start + count <= size of history. params.start is live; `first` is the first element of the last row.
 #include "common/index.wgsl"
+#include "sample/common/best.wgsl"
 #include "sample/common/settings.wgsl"
 
 struct Params { vocabulary: u32, first: u32, count: u32, start: u32 }
@@ -10,8 +11,6 @@ struct Params { vocabulary: u32, first: u32, count: u32, start: u32 }
 const block = 1024u;
 const threads = 256u;
 var<workgroup> seen: array<atomic<u32>, block>;
-var<workgroup> best: array<f32, threads>;
-var<workgroup> best_id: array<u32, threads>;
 
 fn mark(token: i32, base: u32) {
   let at = bitcast<u32>(token) - base;  // wraps for tokens below
@@ -56,18 +55,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   }
   best[local] = highest;
   best_id[local] = highest_id;
-  workgroupBarrier();
-  for (var half = threads / 2u; half > 0u; half /= 2u) {
-    if (local < half) {
-      let other = best[local + half];
-      let better = other > best[local] || (other == best[local] && best_id[local + half] < best_id[local]);
-      if (better) {
-        best[local] = other;
-        best_id[local] = best_id[local + half];
-      }
-    }
-    workgroupBarrier();
-  }
+  reduce_best(local);
   if (local == 0u) {
     store_peaks(unit, best[0]);
     store_peak_ids(unit, i32(best_id[0]));

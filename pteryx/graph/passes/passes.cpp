@@ -1,0 +1,13 @@
+// The order of the passes. SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/graph/passes/passes.h"
+
+namespace pteryx::graph {
+
+void run_passes(Graph& g, const OpLookup& ops) {
+  if (g.has_jumps) return;
+  drop_narrowing(g);
+  fuse_silu(g, ops);
+  join_linear(g, ops);
+}
+
+}  // namespace pteryx::graph
