@@ -8,15 +8,13 @@
 #include <string_view>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "pteryx/base/bytes.h"
 #include "pteryx/base/checked.h"
+#include "pteryx/base/json.h"
 #include "pteryx/base/status.h"
 
 namespace pteryx::convert {
-
-using Json = nlohmann::json;
 
 inline std::optional<int64_t> as_integer(const Json& v) {
   if (v.is_number_unsigned()) {
@@ -51,8 +49,7 @@ inline std::optional<std::string> text(const Json& object, const char* key) {
 
 // The object in `bytes`; `what` names it in the error.
 inline Result<Json> parse_object(Bytes bytes, std::string_view what) {
-  const auto* start = reinterpret_cast<const char*>(bytes.data());
-  Json j = Json::parse(start, start + bytes.size(), nullptr, false);
+  PTERYX_ASSIGN(Json j, parse_json(bytes, what));
   if (!j.is_object()) return invalid_program(fmt::format("{}: not a JSON object", what));
   return j;
 }

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "pteryx/base/json.h"
+
 namespace pteryx::llm::testing {
 namespace {
 
@@ -23,10 +25,9 @@ std::shared_ptr<const MappedFile> open_fixture(const std::string& path) {
 
 nlohmann::json read_json_fixture(const std::string& path) {
   const auto file = open_fixture(path);
-  const auto* const begin = reinterpret_cast<const char*>(file->bytes().data());
-  auto json = nlohmann::json::parse(begin, begin + file->bytes().size(), nullptr, false);
-  if (json.is_discarded()) stop(path, "not JSON");
-  return json;
+  auto json = parse_json(file->bytes(), path);
+  if (!json.ok()) stop(path, json.status().message());
+  return std::move(json).value();
 }
 
 TokenizerPtr load_tokenizer(const std::string& name) {

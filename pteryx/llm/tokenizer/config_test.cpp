@@ -37,7 +37,7 @@ TEST(TokenizerConfig, NamesWhatIsWrong) {
   const auto message = [](std::string_view json) {
     return std::string(read(json).status().message());
   };
-  EXPECT_EQ(message("["), "tokenizer_config.json is not JSON");
+  EXPECT_EQ(message("["), "tokenizer_config.json: not JSON at byte 2");
   EXPECT_EQ(message(R"({"eos_token": 5})"), "eos_token: expected a string, got number");
   EXPECT_EQ(message(R"({"chat_template": [{"name": "x"}]})"),
             "chat_template[0].template: expected a string, got null");

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/base/excerpt.h"
 #include "pteryx/llm/tokenizer/byte_tokens.h"
 #include "pteryx/llm/tokenizer/limits.h"
 #include "pteryx/llm/tokenizer/pipeline.h"
@@ -94,7 +95,7 @@ Result<std::vector<std::string>> read_merges(const GgufVocabulary& g) {
                                                  : bytes_of_characters(merge.substr(space + 1));
     if (!left || !right || left->empty() || right->empty()) {
       return invalid_program(fmt::format("GGUF tokenizer: merge {} ('{}'): expected two tokens", i,
-                                         replace_invalid(merge)));
+                                         excerpt(replace_invalid(merge))));
     }
     sides.push_back(std::move(*left));
     sides.push_back(std::move(*right));
@@ -140,8 +141,8 @@ Result<TokenizerPtr> make_gguf_tokenizer(const GgufVocabulary& gguf) {
   PTERYX_TRY(check(gguf));
   if (gguf.model == "gpt2") return make_byte_level(gguf);
   if (gguf.model == "llama") return make_scored(gguf);
-  return unsupported(
-      fmt::format("GGUF tokenizer '{}' is not supported (expected gpt2 or llama)", gguf.model));
+  return unsupported(fmt::format("GGUF tokenizer '{}' is not supported (expected gpt2 or llama)",
+                                 excerpt(gguf.model)));
 }
 
 }  // namespace pteryx::llm

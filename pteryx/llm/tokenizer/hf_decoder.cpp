@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/base/excerpt.h"
 #include "pteryx/llm/tokenizer/byte_tokens.h"
 #include "pteryx/llm/tokenizer/hf_steps.h"
 
@@ -30,7 +31,8 @@ Status HfDecoder::add(const JsonField& json) {
   }
   if (type == "Strip") return add_strip(json);
   if (fused_) {
-    return unsupported(fmt::format("{}: '{}' after Fuse is not supported", json.path(), type));
+    return unsupported(
+        fmt::format("{}: '{}' after Fuse is not supported", json.path(), excerpt(type)));
   }
   if (type == "ByteLevel") {
     steps_.emplace_back(ByteLevel{});
@@ -46,7 +48,7 @@ Status HfDecoder::add(const JsonField& json) {
     PTERYX_ASSIGN(std::string suffix, json.member("suffix").string_or("</w>"));
     steps_.emplace_back(WordEnd{std::move(suffix)});
   } else {
-    return unsupported(fmt::format("{}: '{}' is not supported", json.path(), type));
+    return unsupported(fmt::format("{}: '{}' is not supported", json.path(), excerpt(type)));
   }
   return {};
 }
@@ -62,7 +64,7 @@ Status HfDecoder::add_strip(const JsonField& json) {
   }
   if (what != " " || stop != 0) {
     return unsupported(fmt::format("{}: expected spaces at the start only, got {} '{}' at the end",
-                                   json.path(), stop, what));
+                                   json.path(), stop, excerpt(what)));
   }
   leading_ = {.most = start};
   return {};

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/base/excerpt.h"
 #include "pteryx/llm/tokenizer/byte_tokens.h"
 #include "pteryx/llm/tokenizer/hf_model.h"
 #include "pteryx/llm/tokenizer/hf_steps.h"
@@ -112,7 +113,7 @@ Status read_post_processor(const JsonField& json, Vocabulary& v) {
     PTERYX_TRY(read_pair(json.member("cls"), v, v.prefix));
     return read_pair(json.member("sep"), v, v.suffix);
   }
-  return unsupported(fmt::format("{}: '{}' is not supported", json.path(), type));
+  return unsupported(fmt::format("{}: '{}' is not supported", json.path(), excerpt(type)));
 }
 
 Status set_bytes(const HfDecoder& decoder, Vocabulary& v) {

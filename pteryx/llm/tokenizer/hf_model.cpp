@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/base/excerpt.h"
 #include "pteryx/llm/tokenizer/byte_tokens.h"
 #include "pteryx/llm/tokenizer/limits.h"
 
@@ -26,12 +27,14 @@ Result<std::vector<Token>> read_vocab(const JsonField& vocab) {
     const auto* const id = number.get_ptr<const uint64_t*>();
     if (id == nullptr || *id >= kMostTokens) {
       return invalid_program(fmt::format("{}: token '{}': expected an id below {}, got {}",
-                                         vocab.path(), text, kMostTokens, number.dump()));
+                                         vocab.path(), excerpt(text), kMostTokens,
+                                         excerpt(number.dump())));
     }
     if (*id >= tokens.size()) tokens.resize(*id + 1);
     if (tokens[*id].kind != TokenKind::kHole) {
       return invalid_program(fmt::format("{}: tokens '{}' and '{}' have the same id {}",
-                                         vocab.path(), tokens[*id].text, text, *id));
+                                         vocab.path(), excerpt(tokens[*id].text), excerpt(text),
+                                         *id));
     }
     tokens[*id] = {.text = text, .bytes = {}, .kind = TokenKind::kNormal};
   }
@@ -60,7 +63,8 @@ Status read_merge(const JsonField& json, Unit unit, std::vector<std::string>& si
     PTERYX_ASSIGN(const std::string both, json.string());
     const size_t space = both.find(' ');
     if (space == std::string::npos) {
-      return invalid_program(fmt::format("{}: expected two tokens, got '{}'", json.path(), both));
+      return invalid_program(
+          fmt::format("{}: expected two tokens, got '{}'", json.path(), excerpt(both)));
     }
     left = both.substr(0, space);
     right = both.substr(space + 1);
@@ -69,7 +73,7 @@ Status read_merge(const JsonField& json, Unit unit, std::vector<std::string>& si
   auto right_piece = piece_of(right, unit);
   if (!left_piece || !right_piece) {
     return invalid_program(fmt::format("{}: '{}' '{}' are not made of characters for bytes",
-                                       json.path(), left, right));
+                                       json.path(), excerpt(left), excerpt(right)));
   }
   sides.push_back(std::move(*left_piece));
   sides.push_back(std::move(*right_piece));
@@ -112,7 +116,7 @@ Result<BpeOptions> read_bpe_options(const JsonField& json, Unit unit, Vocabulary
     v.unknown = options.unknown = id_of(v.tokens, text);
     if (!v.unknown) {
       return invalid_program(
-          fmt::format("{}: '{}' is not in the vocabulary", unknown.path(), text));
+          fmt::format("{}: '{}' is not in the vocabulary", unknown.path(), excerpt(text)));
     }
   }
   return options;
@@ -193,8 +197,8 @@ Result<HfModel> read_hf_model(const JsonField& json, Unit unit) {
   PTERYX_ASSIGN(const std::string type, type_field.string_or("BPE"));
   if (type == "BPE") return read_bpe(json, unit);
   if (type == "Unigram") return read_unigram(json, unit);
-  return unsupported(
-      fmt::format("{}: '{}' is not supported (expected BPE or Unigram)", type_field.path(), type));
+  return unsupported(fmt::format("{}: '{}' is not supported (expected BPE or Unigram)",
+                                 type_field.path(), excerpt(type)));
 }
 
 }  // namespace pteryx::llm

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/base/excerpt.h"
 #include "pteryx/llm/tokenizer/presets.h"
 #include "pteryx/llm/tokenizer/unicode.h"
 #include "pteryx/llm/tokenizer/utf8.h"
@@ -16,7 +17,7 @@ namespace {
 constexpr std::string_view kMetaspace = "\xE2\x96\x81";
 
 Status unknown_step(const JsonField& json, std::string_view type) {
-  return unsupported(fmt::format("{}: '{}' is not supported", json.path(), type));
+  return unsupported(fmt::format("{}: '{}' is not supported", json.path(), excerpt(type)));
 }
 
 // Calls read(element) for each element of a list of steps.
@@ -46,7 +47,8 @@ Result<Cut> read_cut(const JsonField& json) {
   for (const auto& [known, cut] : kCuts) {
     if (name == known) return cut;
   }
-  return invalid_program(fmt::format("{}: '{}' is no behavior of a split", json.path(), name));
+  return invalid_program(
+      fmt::format("{}: '{}' is no behavior of a split", json.path(), excerpt(name)));
 }
 
 Result<PreTokenizer> read_split(const JsonField& json) {
@@ -146,7 +148,7 @@ Result<PrependWhen> read_prepend(const JsonField& metaspace) {
   if (name == "first") return PrependWhen::kFirst;
   if (name == "never") return PrependWhen::kNever;
   return invalid_program(
-      fmt::format("{}: expected always, first or never, got '{}'", scheme.path(), name));
+      fmt::format("{}: expected always, first or never, got '{}'", scheme.path(), excerpt(name)));
 }
 
 Status read_normalizer(const JsonField& json, std::vector<Normalizer>& steps) {
@@ -169,7 +171,8 @@ Status read_pre_tokenizer(const JsonField& json, HfPreTokenizers& out) {
                         [&](const JsonField& each) { return read_pre_tokenizer(each, out); });
   }
   if (out.byte_level) {
-    return unsupported(fmt::format("{}: '{}' after ByteLevel is not supported", json.path(), type));
+    return unsupported(
+        fmt::format("{}: '{}' after ByteLevel is not supported", json.path(), excerpt(type)));
   }
   if (type == "ByteLevel") return read_byte_level(json, out);
   PTERYX_ASSIGN(PreTokenizer step, read_cutter(json, type));

@@ -1,35 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/llm/tokenizer/json_fields.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include "pteryx/base/excerpt.h"
 
 namespace pteryx::llm {
 namespace {
-
-constexpr size_t kDeepest = 64;  // the readers go down step by step
-
-// How deep brackets are nested outside of strings.
-size_t nesting(std::string_view text) {
-  size_t depth = 0;
-  size_t deepest = 0;
-  bool in_string = false;
-  for (size_t at = 0; at < text.size(); ++at) {
-    const char c = text[at];
-    if (in_string) {
-      if (c == '\\') ++at;
-      in_string = c != '"';
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '[' || c == '{') {
-      deepest = std::max(deepest, ++depth);
-    } else if ((c == ']' || c == '}') && depth > 0) {
-      --depth;
-    }
-  }
-  return deepest;
-}
 
 const Json& null_value() {
   static const Json kNull;
@@ -38,21 +15,11 @@ const Json& null_value() {
 
 }  // namespace
 
-Result<Json> parse_json(Bytes bytes, std::string_view what) {
-  const auto* const begin = reinterpret_cast<const char*>(bytes.data());
-  if (nesting({begin, bytes.size()}) > kDeepest) {
-    return invalid_program(fmt::format("{} is nested more than {} deep", what, kDeepest));
-  }
-  Json json = Json::parse(begin, begin + bytes.size(), nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) return invalid_program(fmt::format("{} is not JSON", what));
-  return json;
-}
-
 JsonField JsonField::member(std::string_view key) const {
   const auto it = value_->is_object() ? value_->find(key) : value_->end();
   const bool found = value_->is_object() && it != value_->end();
   return {found ? *it : null_value(),
-          path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key)};
+          path_.empty() ? excerpt(key) : fmt::format("{}.{}", path_, excerpt(key))};
 }
 
 JsonField JsonField::at(size_t index) const {

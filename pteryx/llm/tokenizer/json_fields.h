@@ -7,17 +7,10 @@
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json.hpp>
-
-#include "pteryx/base/bytes.h"
+#include "pteryx/base/json.h"
 #include "pteryx/base/status.h"
 
 namespace pteryx::llm {
-
-using Json = nlohmann::json;
-
-// Errors: kInvalidProgram. `what` is the file, for messages.
-Result<Json> parse_json(Bytes bytes, std::string_view what);
 
 // A value of a document, and the way to it for messages.
 class JsonField {

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/base/excerpt.h"
 #include "pteryx/llm/tokenizer/utf8.h"
 
 namespace pteryx::llm {
@@ -58,7 +59,8 @@ Result<Bpe> Bpe::from_merges(PieceMap pieces, const std::vector<Merge>& merges,
       const std::string_view missing[] = {left, right, joined};
       return invalid_program(
           fmt::format("merge {} ('{}' '{}'): token '{}' is not in the vocabulary", rank,
-                      replace_invalid(left), replace_invalid(right), replace_invalid(missing[i])));
+                      excerpt(replace_invalid(left)), excerpt(replace_invalid(right)),
+                      excerpt(replace_invalid(missing[i]))));
     }
     bpe.merges_.insert(ids[0], ids[1], rank, ids[2]);
   }

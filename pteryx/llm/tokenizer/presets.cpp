@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/base/excerpt.h"
+
 namespace pteryx::llm {
 namespace {
 
@@ -46,7 +48,7 @@ Result<std::vector<PreTokenizer>> preset_pre_tokenizers(std::string_view name) {
   const auto preset = std::find_if(presets().begin(), presets().end(),
                                    [&](const Preset& p) { return p.name == name; });
   if (preset == presets().end()) {
-    return unsupported(fmt::format("pre-tokenizer '{}' is not supported", name));
+    return unsupported(fmt::format("pre-tokenizer '{}' is not supported", excerpt(name)));
   }
   std::vector<PreTokenizer> steps;
   for (const std::string_view pattern : preset->patterns) {

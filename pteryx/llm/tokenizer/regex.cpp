@@ -8,6 +8,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include "pteryx/base/excerpt.h"
 #include "pteryx/llm/tokenizer/utf8.h"
 
 namespace pteryx::llm {
@@ -88,7 +89,8 @@ Result<Regex> Regex::compile(std::string_view pattern) {
   compiled->code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
                                      kOptions, &error, &at, nullptr));
   if (compiled->code == nullptr) {
-    return invalid_program(fmt::format("regular expression '{}': {}", pattern, message_of(error)));
+    return invalid_program(
+        fmt::format("regular expression '{}': {}", excerpt(pattern), message_of(error)));
   }
   pcre2_jit_compile(compiled->code.get(), PCRE2_JIT_COMPLETE);  // without it, only slower
   compiled->limits.reset(pcre2_match_context_create(nullptr));
@@ -113,7 +115,8 @@ Status Regex::find_all(std::string_view text, std::vector<Span>& matches) const 
     if (count == PCRE2_ERROR_NOMATCH) return {};
     if (count < 0) {
       return invalid_argument(fmt::format("regular expression '{}' at byte {} of {}: {}",
-                                          compiled_->pattern, at, text.size(), message_of(count)));
+                                          excerpt(compiled_->pattern), at, text.size(),
+                                          message_of(count)));
     }
     const size_t begin = found[0];
     const size_t end = found[1];

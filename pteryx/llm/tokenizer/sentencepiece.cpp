@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/base/excerpt.h"
 #include "pteryx/llm/tokenizer/byte_tokens.h"
 #include "pteryx/llm/tokenizer/utf8.h"
 
@@ -186,11 +187,11 @@ Status check_pieces(const SpmModel& m) {
     }
     if (std::isnan(piece.score)) {
       return invalid_program(fmt::format("token {} ('{}'): its score is not a number", id,
-                                         replace_invalid(piece.text)));
+                                         excerpt(replace_invalid(piece.text))));
     }
     if (piece.type == SpmType::kByte && !byte_of_token(piece.text)) {
       return invalid_program(fmt::format("token {}: expected a byte such as '<0x0A>', got '{}'", id,
-                                         replace_invalid(piece.text)));
+                                         excerpt(replace_invalid(piece.text))));
     }
   }
   for (const auto& end : {m.bos, m.eos}) {

@@ -42,10 +42,10 @@ TEST(HfTokenizer, ReadsTheSmallestFile) {
 
 TEST(HfTokenizer, RefusesWhatContradictsItself) {
   const std::pair<std::string, std::string_view> cases[] = {
-      {"{", "tokenizer.json is not JSON"},
+      {"{", "tokenizer.json: not JSON at byte 2"},
       {"{}", "model: expected an object, got null"},
       {hf(kModel, ", \"normalizer\": " + std::string(99, '[') + std::string(99, ']')),
-       "tokenizer.json is nested more than 64 deep"},
+       "tokenizer.json: JSON is nested deeper than 64 levels at byte 160"},
       {hf(kModel, R"(, "pre_tokenizer": {"type": "Metaspace", "replacement": "__"})"),
        "pre_tokenizer.replacement: expected one character"},
       {hf(R"("vocab": [])"), "model.vocab: expected an object, got array"},
@@ -83,6 +83,7 @@ TEST(HfTokenizer, RefusesWhatContradictsItself) {
 }
 
 TEST(HfTokenizer, NamesWhatItDoesNotKnow) {
+  const std::string long_type = "decoder: '" + std::string(200, 'x') + "...' is not supported";
   const std::pair<std::string, std::string_view> cases[] = {
       {R"({"model": {"type": "WordPiece"}})",
        "model.type: 'WordPiece' is not supported (expected BPE or Unigram)"},
@@ -92,6 +93,9 @@ TEST(HfTokenizer, NamesWhatItDoesNotKnow) {
           R"(, "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "UnicodeScripts"}]})"),
        "pre_tokenizer.pretokenizers[0]: 'UnicodeScripts' is not supported"},
       {hf(kModel, R"(, "decoder": {"type": "CTC"})"), "decoder: 'CTC' is not supported"},
+      {hf(kModel, R"(, "decoder": {"type": "a\nb)" + std::string(9999, 'x') + "\"}"),
+       "decoder: 'a...' is not supported"},
+      {hf(kModel, R"(, "decoder": {"type": ")" + std::string(9999, 'x') + "\"}"), long_type},
       {hf(R"("vocab": {"a": 0}, "merges": [], "end_of_word_suffix": "</w>")"),
        "model.end_of_word_suffix is not supported"},
   };

@@ -1,0 +1,26 @@
+// JSON from outside: the one parser for it, which bounds how deep a document is nested before any
+// of it is built.
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "pteryx/base/bytes.h"
+#include "pteryx/base/status.h"
+
+namespace pteryx {
+
+using Json = nlohmann::json;
+
+inline constexpr size_t kDeepestJson = 64;
+
+// `what` names the document in messages. Errors: kInvalidProgram with the byte, for what is no JSON
+// or is nested deeper than `deepest` levels.
+Result<Json> parse_json(std::string_view text, std::string_view what,
+                        size_t deepest = kDeepestJson);
+Result<Json> parse_json(Bytes bytes, std::string_view what, size_t deepest = kDeepestJson);
+
+}  // namespace pteryx
