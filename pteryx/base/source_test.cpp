@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/base/source.h"
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <span>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "pteryx/base/same_file.h"
+
+namespace pteryx {
+namespace {
+
+// A folder of its own, gone at the end of the test.
+class SourceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() /
+              ("pteryx_source_test_" + std::to_string(std::random_device()()));
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name), std::ios::binary) << text;
+    return path(name);
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+MutableBytes bytes_of(std::string& s) { return std::as_writable_bytes(std::span(s)); }
+
+TEST_F(SourceTest, ReadsAnyPart) {
+  std::string text(10007, '\0');
+  for (size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>(i * 7);
+  const auto file = open_source(write("data", text));
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  const MemorySource memory("memory", std::as_bytes(std::span(text)));
+  for (const Source* s : {file->get(), static_cast<const Source*>(&memory)}) {
+    EXPECT_EQ(s->size(), text.size());
+    for (const auto& [offset, size] :
+         {std::pair(0, 10007), std::pair(5000, 17), std::pair(10007, 0)}) {
+      std::string got(static_cast<size_t>(size), 'x');
+      const Status read = s->read(static_cast<uint64_t>(offset), bytes_of(got));
+      ASSERT_TRUE(read.ok()) << read.message();
+      EXPECT_EQ(got, text.substr(static_cast<size_t>(offset), static_cast<size_t>(size)));
+    }
+    std::string past(4, 'x');
+    const Status read = s->read(10004, bytes_of(past));
+    EXPECT_EQ(read.code(), Code::kIo);
+    EXPECT_EQ(read.message(), s->name() +
+                                  ": ended at byte 10007, expected 4 bytes at byte 10004: "
+                                  "it was truncated");
+    EXPECT_FALSE(s->read(~uint64_t{0}, bytes_of(past)).ok());
+  }
+}
+
+TEST_F(SourceTest, FileThatShrinksIsAnError) {
+  const auto file = open_source(write("data", std::string(100000, 'x')));
+  ASSERT_TRUE(file.ok());
+  std::filesystem::resize_file(path("data"), 60000);
+  std::string got(50000, ' ');
+  EXPECT_TRUE((*file)->read(0, bytes_of(got)).ok());
+  const Status read = (*file)->read(50000, bytes_of(got));
+  EXPECT_EQ(read.code(), Code::kIo);
+  EXPECT_EQ(read.message(), path("data") +
+                                ": ended at byte 60000, expected 50000 bytes at byte 50000: it was "
+                                "truncated");
+}
+
+TEST_F(SourceTest, WhatIsNoFile) {
+  const auto absent = open_source(path("absent"));
+  ASSERT_FALSE(absent.ok());
+  EXPECT_EQ(absent.status().code(), Code::kIo);
+  EXPECT_EQ(absent.status().message(), path("absent") + ": No such file or directory");
+  EXPECT_EQ(open_source(path("")).status().message(), path("") + ": Is a directory");
+  EXPECT_EQ(open_source("/dev/null").status().message(), "/dev/null: not a regular file");
+}
+
+TEST_F(SourceTest, ReadAllKeepsToItsLimit) {
+  EXPECT_EQ(*read_all(write("data", "abc"), 3), "abc");
+  EXPECT_EQ(*read_all(write("empty", ""), 0), "");
+  const auto r = read_all(path("data"), 2);
+  ASSERT_FALSE(r.ok());
+  EXPECT_EQ(r.status().message(), path("data") + ": expected at most 2 bytes, got 3");
+}
+
+TEST_F(SourceTest, SameFileThroughLinks) {
+  const std::string a = write("a", "x");
+  const std::string b = write("b", "x");
+  std::filesystem::create_symlink(a, path("symbolic"));
+  std::filesystem::create_hard_link(a, path("hard"));
+  EXPECT_TRUE(same_file(a, a));
+  EXPECT_TRUE(same_file(a, path("./a")));
+  EXPECT_TRUE(same_file(path("symbolic"), a));
+  EXPECT_TRUE(same_file(path("hard"), path("symbolic")));
+  EXPECT_FALSE(same_file(a, b));
+  EXPECT_FALSE(same_file(a, path("absent")));
+  EXPECT_FALSE(same_file(path("absent"), path("absent")));
+}
+
+}  // namespace
+}  // namespace pteryx
