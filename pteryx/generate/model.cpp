@@ -2,10 +2,12 @@
 #include "pteryx/generate/model.h"
 
 #include <algorithm>
+#include <span>
 
 #include <fmt/format.h>
 
-#include "pteryx/base/file.h"
+#include "pteryx/base/source.h"
+#include "pteryx/llm/tokenizer/embedded.h"
 #include "pteryx/program/vocabulary.h"
 
 namespace pteryx::generate {
@@ -42,32 +44,6 @@ const MethodInfo* find(const Session& session, std::string_view name) {
     if (m.name == name) return &m;
   }
   return nullptr;
-}
-
-std::optional<llm::TokenId> id_of(const program::Vocabulary& v, std::string_view key) {
-  const auto at = v.numbers.find(key);
-  if (at == v.numbers.end() || at->second < 0) return std::nullopt;
-  return static_cast<llm::TokenId>(at->second);
-}
-std::optional<bool> flag_of(const program::Vocabulary& v, std::string_view key) {
-  const auto at = v.numbers.find(key);
-  return at == v.numbers.end() ? std::nullopt : std::optional(at->second != 0);
-}
-
-Result<llm::TokenizerPtr> from_gguf(Bytes bytes) {
-  PTERYX_ASSIGN(program::Vocabulary v, program::read_vocabulary(bytes));
-  return llm::make_gguf_tokenizer({.model = v.model,
-                                   .pre = v.pre,
-                                   .tokens = std::move(v.tokens),
-                                   .scores = std::move(v.scores),
-                                   .types = std::move(v.types),
-                                   .merges = std::move(v.merges),
-                                   .bos = id_of(v, "bos_token_id"),
-                                   .eos = id_of(v, "eos_token_id"),
-                                   .unknown = id_of(v, "unknown_token_id"),
-                                   .add_bos = flag_of(v, "add_bos_token"),
-                                   .add_eos = flag_of(v, "add_eos_token"),
-                                   .add_space_prefix = flag_of(v, "add_space_prefix")});
 }
 
 }  // namespace
@@ -110,19 +86,14 @@ Status Model::read_tokenizer(const std::string& file) {
   if (const auto text = session_.named_data(program::kChatTemplateKey))
     chat_template_ = as_text(*text);
   if (!file.empty()) {
-    PTERYX_ASSIGN(const auto mapped, MappedFile::open(file));
-    PTERYX_ASSIGN(tokenizer_, llm::read_tokenizer(mapped->bytes()));
+    PTERYX_ASSIGN(const std::string bytes, read_all(file, llm::kLargestTokenizer));
+    PTERYX_ASSIGN(tokenizer_, llm::read_tokenizer(std::as_bytes(std::span(bytes))));
   } else if (const auto bytes = session_.named_data(program::kTokenizerKey)) {
     const auto kind = session_.named_data(program::kTokenizerKindKey);
-    const bool gguf = kind && as_text(*kind) == "gguf";
-    PTERYX_ASSIGN(tokenizer_, gguf ? from_gguf(*bytes) : llm::read_tokenizer(*bytes));
+    PTERYX_ASSIGN(tokenizer_, llm::read_embedded_tokenizer(*bytes, kind ? as_text(*kind) : ""));
   }
   if (tokenizer_ == nullptr) return {};
-  if (static_cast<int64_t>(tokenizer_->size()) > info_.vocabulary) {
-    return invalid_program(
-        fmt::format("the tokenizer has {} tokens, the model's vocabulary {}: it belongs to another",
-                    tokenizer_->size(), info_.vocabulary));
-  }
+  PTERYX_TRY(llm::check_fit(*tokenizer_, info_.vocabulary));
   const llm::Vocabulary& v = tokenizer_->vocabulary();
   if (!info_.bos && v.bos) info_.bos = *v.bos;
   for (const llm::TokenId id : v.eos) {

@@ -50,6 +50,18 @@ Result<uint32_t> JsonField::number() const {
   return static_cast<uint32_t>(*n);
 }
 
+Result<int64_t> JsonField::integer() const {
+  const auto* const u = value_->get_ptr<const uint64_t*>();
+  if (u != nullptr && *u > INT64_MAX) return wrong("an integer below 2^63");
+  if (!value_->is_number_integer()) return wrong("an integer");
+  return value_->get<int64_t>();
+}
+
+Result<double> JsonField::real() const {
+  if (!value_->is_number()) return wrong("a number");
+  return value_->get<double>();
+}
+
 Status JsonField::expect_array() const { return value_->is_array() ? Status() : wrong("an array"); }
 
 Status JsonField::expect_object() const {

@@ -31,6 +31,8 @@ class JsonField {
   Result<std::string> string() const;
   Result<std::string_view> text() const;  // lives as long as the document
   Result<uint32_t> number() const;
+  Result<int64_t> integer() const;
+  Result<double> real() const;  // also an integer
   Status expect_array() const;
   Status expect_object() const;
   // With a value for null.

@@ -15,17 +15,45 @@ bool looks_like_tiktoken(std::string_view text) {
   return std::all_of(line.begin(), line.end(), [](char c) { return c >= ' ' && c <= '~'; });
 }
 
+std::string_view text_of(Bytes file) {
+  return {reinterpret_cast<const char*>(file.data()), file.size()};
+}
+
+constexpr std::string_view kSpaces = " \t\r\n";
+
 }  // namespace
 
-Result<TokenizerPtr> read_tokenizer(Bytes file) {
-  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
-  const size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) return invalid_program("tokenizer file is empty");
-  if (text[first] == '{') return read_hf_tokenizer(file);
-  if (looks_like_tiktoken(text)) return read_tiktoken(file);
+TokenizerFile tokenizer_file(Bytes file) {
+  const std::string_view text = text_of(file);
+  const size_t first = text.find_first_not_of(kSpaces);
+  if (first != std::string_view::npos && text[first] == '{') return TokenizerFile::kHuggingFace;
+  if (looks_like_tiktoken(text)) return TokenizerFile::kTiktoken;
   // A protocol buffer of tokens starts with its field 1; a table starts with a number of three
   // zero bytes or so, which as a first field would be an empty token.
-  if (text[0] == '\n' && text.size() > 1 && text[1] != '\0') return read_sentencepiece(file);
+  if (text.size() > 1 && text[0] == '\n' && text[1] != '\0') return TokenizerFile::kSentencePiece;
+  return TokenizerFile::kLlama2c;
+}
+
+std::string_view name(TokenizerFile kind) {
+  switch (kind) {
+    case TokenizerFile::kHuggingFace: return "tokenizer.json";
+    case TokenizerFile::kSentencePiece: return "sentencepiece";
+    case TokenizerFile::kTiktoken: return "tiktoken";
+    case TokenizerFile::kLlama2c: return "llama2c";
+  }
+  return "?";
+}
+
+Result<TokenizerPtr> read_tokenizer(Bytes file) {
+  if (text_of(file).find_first_not_of(kSpaces) == std::string_view::npos) {
+    return invalid_program("tokenizer file is empty");
+  }
+  switch (tokenizer_file(file)) {
+    case TokenizerFile::kHuggingFace: return read_hf_tokenizer(file);
+    case TokenizerFile::kTiktoken: return read_tiktoken(file);
+    case TokenizerFile::kSentencePiece: return read_sentencepiece(file);
+    case TokenizerFile::kLlama2c: break;
+  }
   return read_llama2c_tokenizer(file);
 }
 

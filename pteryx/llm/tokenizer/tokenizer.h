@@ -114,6 +114,15 @@ class StreamDecoder {
   std::string held_;
 };
 
+// Far above any; what is read of a file before it is looked at.
+inline constexpr uint64_t kLargestTokenizer = uint64_t{1} << 30;
+
+enum class TokenizerFile : uint8_t { kHuggingFace, kSentencePiece, kTiktoken, kLlama2c };
+// What a tokenizer file is, told by its content; kLlama2c if nothing else fits.
+TokenizerFile tokenizer_file(Bytes file);
+// "tokenizer.json", "sentencepiece", "tiktoken" or "llama2c".
+std::string_view name(TokenizerFile kind);
+
 // Reads a tokenizer file of any kind. Errors: kInvalidProgram, kUnsupported.
 Result<TokenizerPtr> read_tokenizer(Bytes file);
 
