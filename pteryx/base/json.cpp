@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/base/json.h"
 
+#include <optional>
+#include <set>
 #include <string>
 
 #include <fmt/format.h>
+
+#include "pteryx/base/excerpt.h"
 
 namespace pteryx {
 namespace {
@@ -55,18 +59,29 @@ Status check_depth(std::string_view text, std::string_view what, size_t deepest)
 
 }  // namespace
 
-Result<Json> parse_json(std::string_view text, std::string_view what, size_t deepest) {
-  PTERYX_TRY(check_depth(text, what, deepest));
-  Json json = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+Result<Json> parse_json(std::string_view text, std::string_view what, const JsonRules& rules) {
+  PTERYX_TRY(check_depth(text, what, rules.deepest));
+  std::set<std::string> seen;
+  std::optional<std::string> twice;
+  const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::key && depth == 1) {
+      const auto& key = parsed.get_ref<const std::string&>();
+      if (!seen.insert(key).second && !twice) twice = key;
+    }
+    return true;
+  };
+  const Json::parser_callback_t each = rules.unique ? watch : Json::parser_callback_t();
+  Json json = Json::parse(text.begin(), text.end(), each, /*allow_exceptions=*/false);
+  if (twice) return invalid_program(fmt::format("{}: '{}' is there twice", what, excerpt(*twice)));
   if (!json.is_discarded()) return json;
   ErrorLocator locator;
   Json::sax_parse(text.begin(), text.end(), &locator);
   return invalid_program(fmt::format("{}: not JSON at byte {}", what, locator.at_byte));
 }
 
-Result<Json> parse_json(Bytes bytes, std::string_view what, size_t deepest) {
+Result<Json> parse_json(Bytes bytes, std::string_view what, const JsonRules& rules) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  return parse_json(text, what, deepest);
+  return parse_json(text, what, rules);
 }
 
 }  // namespace pteryx

@@ -17,10 +17,14 @@ using Json = nlohmann::json;
 
 inline constexpr size_t kDeepestJson = 64;
 
+struct JsonRules {
+  size_t deepest = kDeepestJson;
+  bool unique = false;  // no two members of the outermost object may have one name
+};
+
 // `what` names the document in messages. Errors: kInvalidProgram with the byte, for what is no JSON
-// or is nested deeper than `deepest` levels.
-Result<Json> parse_json(std::string_view text, std::string_view what,
-                        size_t deepest = kDeepestJson);
-Result<Json> parse_json(Bytes bytes, std::string_view what, size_t deepest = kDeepestJson);
+// or is nested deeper than the rules allow, or with the name that is there twice.
+Result<Json> parse_json(std::string_view text, std::string_view what, const JsonRules& rules = {});
+Result<Json> parse_json(Bytes bytes, std::string_view what, const JsonRules& rules = {});
 
 }  // namespace pteryx

@@ -31,7 +31,7 @@ TEST(ParseJson, BoundsNesting) {
       {R"({"a": {"b": {}}})", 2, "x.json: JSON is nested deeper than 2 levels at byte 13"},
   };
   for (const auto& c : cases) {
-    const auto json = parse_json(c.text, "x.json", c.deepest);
+    const auto json = parse_json(c.text, "x.json", {.deepest = c.deepest});
     ASSERT_FALSE(json.ok());
     EXPECT_EQ(json.status().code(), Code::kInvalidProgram);
     EXPECT_EQ(json.status().message(), c.message);
@@ -58,6 +58,15 @@ TEST(ParseJson, NamesTheByteOfAnError) {
     EXPECT_EQ(json.status().message(), c.message) << c.text;
   }
   EXPECT_FALSE(parse_json(Bytes(), "x.json").ok());
+}
+
+TEST(Json, NamesAMemberThatIsThereTwice) {
+  const std::string text = R"({"a": {"b": 1, "b": 2}, "c": 3, "a": 4})";
+  EXPECT_TRUE(parse_json(text, "x.json").ok());
+  const auto json = parse_json(text, "x.json", {.unique = true});
+  ASSERT_FALSE(json.ok());
+  EXPECT_EQ(json.status().message(), "x.json: 'a' is there twice");
+  EXPECT_TRUE(parse_json(R"({"a": {"b": 1, "b": 2}})", "x.json", {.unique = true}).ok());
 }
 
 }  // namespace

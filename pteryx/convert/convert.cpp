@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/base/same_file.h"
 #include "pteryx/convert/write_model.h"
 
 namespace pteryx::convert {
@@ -56,7 +57,7 @@ class Loader {
 
   Result<std::vector<float>> values(const SourceTensor& t) {
     std::vector<float> out(static_cast<size_t>(t.cols()));
-    t.read_row(0, out);
+    PTERYX_TRY(t.read_row(0, out));
     for (const float v : out) {
       if (!std::isfinite(v)) {
         return invalid_program(fmt::format("tensor '{}' holds {}", t.name, v));
@@ -76,7 +77,7 @@ class Loader {
              .source = std::string(name(t->type)),
              .rows = dims[0],
              .cols = dims[1],
-             .data = rows_of(m_.weights, *t)};
+             .data = rows_of(*t)};
     PTERYX_ASSIGN(const Encoding e, choose(m, o_, part == Part::kEmbedding));
     return std::make_shared<EncodedMatrix>(std::move(m), e);
   }
@@ -94,17 +95,38 @@ class Loader {
   const ConvertOptions& o_;
 };
 
+// The output must not be what is still being read.
+Status check_output(const std::string& source, const std::string& path,
+                    const ConvertOptions& options) {
+  PTERYX_ASSIGN(const std::vector<std::string> files, source_files(source));
+  for (const std::string& file : files) {
+    if (!same_file(file, path)) continue;
+    return invalid_argument(
+        file == source ? fmt::format("the output {} is the source itself", path)
+                       : fmt::format("the output {} is {}, a file of the source", path, file));
+  }
+  if (!options.tokenizer.empty() && same_file(options.tokenizer, path)) {
+    return invalid_argument(fmt::format("the output {} is the tokenizer", path));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<ConvertReport> convert(const std::string& source, const std::string& path,
                               const ConvertOptions& options) {
   if (options.group_size < 1 || options.group_size > kLargestGroup) {
-    return invalid_argument(fmt::format("a group size of {}", options.group_size));
+    return invalid_argument(
+        fmt::format("group size: expected 1 to {}, got {}", kLargestGroup, options.group_size));
   }
   PTERYX_ASSIGN(Model model, open_model(source, options.tokenizer));
+  PTERYX_TRY(check_output(source, path, options));
   PTERYX_ASSIGN(const DecoderOptions decoder, decoder_options(model.shape, options));
   PTERYX_ASSIGN(const Decoder d, Loader(model, options).load());
-  return write_model(d, decoder, std::move(model.attachments), path, options.progress);
+  PTERYX_ASSIGN(ConvertReport report, write_model(d, decoder, std::move(model.texts).attachments(),
+                                                  path, options.progress));
+  report.warnings = std::move(model.warnings);
+  return report;
 }
 
 }  // namespace pteryx::convert

@@ -1,4 +1,4 @@
-// Weights of other programs to a .pte: what `pteryx convert` and `pteryx synth` do.
+// Other weights to a .pte: what `pteryx convert` and `pteryx synth` do.
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
@@ -8,6 +8,7 @@
 
 #include "pteryx/base/dtype.h"
 #include "pteryx/base/status.h"
+#include "pteryx/convert/file_kind.h"
 #include "pteryx/convert/matrix.h"
 #include "pteryx/convert/model.h"
 #include "pteryx/convert/program_writer.h"
@@ -31,7 +32,7 @@ struct ConvertOptions {
   int64_t max_context = 0;   // 0: what the model was trained for, at most kUsualContext
   int64_t max_tokens = 512;  // of one call
   DType kv_type = DType::kF32;
-  std::string tokenizer = {};  // file that replaces the source's own
+  std::string tokenizer = {};  // file that replaces the source's own; its content says its kind
   Progress progress = nullptr;
 };
 inline constexpr int64_t kUsualContext = 2048;
@@ -51,10 +52,12 @@ struct ConvertReport {
   int64_t max_tokens = 0;
   uint64_t file_bytes = 0;
   std::vector<TensorReport> tensors;
+  std::vector<std::string> warnings;  // what some command will refuse of the program
 };
 
-// Errors: kIo, kInvalidProgram (the source), kInvalidArgument (the options), kUnsupported,
-// kCancelled. On any of them there is no output file.
+// Errors: kIo, kInvalidProgram (the source), kInvalidArgument (the options, an output that is one
+// of the inputs, a file that is no source), kUnsupported, kCancelled. On any of them there is no
+// output file.
 Result<ConvertReport> convert(const std::string& source, const std::string& path,
                               const ConvertOptions& options);
 

@@ -207,9 +207,11 @@ TEST(Convert, KeepsFourBitSourcesBitForBit) {
   const SourceTensor* q = model->weights.find("blk.1.attn_q.weight");
   ASSERT_NE(q, nullptr);
   std::string want;
+  std::vector<std::byte> row(q->row_bytes());
   for (int64_t r = 0; r < q->rows(); ++r) {
+    ASSERT_TRUE(q->read_bytes(r, row).ok());
     for (int64_t b = 0; b < q->cols() / 32; ++b) {
-      const Bytes block = q->row(r).subspan(static_cast<size_t>(b) * 18 + 2, 16);
+      const Bytes block = Bytes(row).subspan(static_cast<size_t>(b) * 18 + 2, 16);
       std::vector<int> codes(32);
       for (size_t j = 0; j < 16; ++j) {
         codes[j] = std::to_integer<int>(block[j]) & 15;
@@ -238,27 +240,30 @@ TEST(Convert, TokenizerAndTemplateGoAlong) {
                : std::string(reinterpret_cast<const char*>(at->second.bytes.data()),
                              at->second.bytes.size());
   };
-  EXPECT_EQ(text(kTokenizerKindKey), "gguf");
-  EXPECT_EQ(text(kChatTemplateKey), "{{ messages }}");
-  const std::string packed = text(kTokenizerKey);
+  EXPECT_EQ(text(program::kTokenizerKindKey), "gguf");
+  EXPECT_EQ(text(program::kChatTemplateKey), "{{ messages }}");
+  const std::string packed = text(program::kTokenizerKey);
   const auto v = program::read_vocabulary(std::as_bytes(std::span(packed)));
   ASSERT_TRUE(v.ok()) << v.status().message();
   EXPECT_EQ(v->model, "gpt2");
   EXPECT_EQ(v->pre, "smollm");
   ASSERT_EQ(v->tokens.size(), 64U);
-  EXPECT_EQ(v->tokens[63], "t63");
+  EXPECT_EQ(v->tokens[63], "abc");
   EXPECT_EQ(v->types[2], 3);
-  EXPECT_EQ(v->merges, (std::vector<std::string>{"t 1", "t 2"}));
+  EXPECT_EQ(v->merges, (std::vector<std::string>{"a b", "ab c"}));
   EXPECT_EQ(v->numbers.at("eos_token_id"), 2);
   EXPECT_EQ(v->numbers.at("add_bos_token"), 0);
 }
+
+constexpr std::string_view kTokenizerJson =
+    R"({"model":{"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":["a b"]}})";
 
 TEST(Convert, FilesOfAFolderGoAlong) {
   const TempFolder folder;
   testing::write_folder(
       testing::make_model(testing::tiny_shape("llama", RopeLayout::kHalves), Grid::kSigned4),
       folder / "hf");
-  testing::write_file(folder / "hf/tokenizer.json", R"({"model":{}})");
+  testing::write_file(folder / "hf/tokenizer.json", kTokenizerJson);
   testing::write_file(
       folder / "hf/tokenizer_config.json",
       R"({"chat_template":[{"name":"other","template":"no"},{"name":"default","template":"yes"}]})");
@@ -267,11 +272,9 @@ TEST(Convert, FilesOfAFolderGoAlong) {
   ASSERT_TRUE(model.ok()) << model.status().message();
   EXPECT_EQ(model->bos, 1);
   EXPECT_EQ(model->eos, (std::vector<int64_t>{7, 8}));
-  std::map<std::string, std::string> attached;
-  for (const Attachment& a : model->attachments) attached[a.key] = a.bytes;
-  EXPECT_EQ(attached["pteryx.tokenizer"], R"({"model":{}})");
-  EXPECT_EQ(attached["pteryx.tokenizer_kind"], "tokenizer.json");
-  EXPECT_EQ(attached["pteryx.chat_template"], "yes");
+  EXPECT_EQ(model->texts.tokenizer, kTokenizerJson);
+  EXPECT_EQ(model->texts.tokenizer_kind, "tokenizer.json");
+  EXPECT_EQ(model->texts.chat_template, "yes");
 }
 
 void expect_refused(const std::string& source, const ConvertOptions& o, Code code,
@@ -289,7 +292,7 @@ TEST(Convert, BadSourcesLeaveNothingBehind) {
   const TinyModel m =
       testing::make_model(testing::tiny_shape("llama", RopeLayout::kHalves), Grid::kSigned4);
   expect_refused(folder / "absent", {}, Code::kIo, "No such file or directory");
-  expect_refused(folder.path().string(), {}, Code::kIo, "config.json");
+  expect_refused(folder.path().string(), {}, Code::kInvalidProgram, "no config.json");
 
   TinyModel missing = m;
   missing.tensors.erase("model.layers.1.mlp.up_proj.weight");
@@ -324,10 +327,12 @@ TEST(Convert, ValuesThatAreNotFiniteLeaveNothingBehind) {
 
 TEST(Convert, OptionsThatCannotBe) {
   const std::string source = fixture("qwen2");
-  expect_refused(source, {.group_size = 0}, Code::kInvalidArgument, "a group size of 0");
+  expect_refused(source, {.group_size = 0}, Code::kInvalidArgument,
+                 "group size: expected 1 to 65536, got 0");
   expect_refused(source, {.max_context = 1000}, Code::kInvalidArgument,
-                 "a context of 1000: the model takes 1 to 128");
-  expect_refused(source, {.max_tokens = 1}, Code::kInvalidArgument, "1 tokens in one call");
+                 "context: expected 1 to 128, got 1000");
+  expect_refused(source, {.max_tokens = 1}, Code::kInvalidArgument,
+                 "tokens of a call: expected 2 or more, got 1");
   expect_refused(source, {.tokenizer = "/nonexistent"}, Code::kIo, "/nonexistent");
 }
 
@@ -351,10 +356,12 @@ TEST(Convert, UnsupportedModelsAreNamed) {
   testing::GgufBuilder b;
   b.text("general.architecture", "mamba");
   testing::write_file(folder / "m.gguf", b.finish());
-  expect_refused(folder / "m.gguf", {}, Code::kUnsupported, "GGUF architecture 'mamba'");
+  expect_refused(folder / "m.gguf", {}, Code::kUnsupported,
+                 "architecture 'mamba' is not supported (llama, qwen2, qwen3 are)");
   std::filesystem::create_directory(folder / "hf");
   testing::write_file(folder / "hf/config.json", R"({"architectures":["GemmaForCausalLM"]})");
-  expect_refused(folder / "hf", {}, Code::kUnsupported, "architecture GemmaForCausalLM");
+  expect_refused(folder / "hf", {}, Code::kUnsupported,
+                 "architecture 'GemmaForCausalLM' is not supported");
 }
 
 TEST(Synth, SeedDecides) {

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "pteryx/base/dtype.h"
-#include "pteryx/convert/source.h"
+#include "pteryx/convert/checkpoint.h"
 
 namespace pteryx::convert {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "pteryx/convert/source.h"
+#include "pteryx/convert/checkpoint.h"
 #include "pteryx/convert/testing/tiny_model.h"
 
 namespace pteryx::convert {
@@ -45,10 +45,10 @@ TEST(Formats, DecodeAsTheirOwnLibraryDoes) {
       if (name(type) != g.name) continue;
       seen.insert(type);
       const auto cols = static_cast<int64_t>(g.values.size());
-      const SourceTensor tensor{g.name, type, {cols}, std::as_bytes(std::span(g.raw))};
+      const SourceTensor tensor = testing::tensor_of(g.name, type, {cols}, g.raw);
       ASSERT_EQ(data_bytes(type, tensor.dims.span()), g.raw.size()) << g.name;
       std::vector<float> got(g.values.size());
-      tensor.read_row(0, got);
+      ASSERT_TRUE(tensor.read_row(0, got).ok());
       for (size_t i = 0; i < got.size(); ++i) {
         EXPECT_NEAR(got[i], g.values[i], 1e-6F * std::fabs(g.values[i]) + 1e-7F)
             << g.name << " " << i;
@@ -63,11 +63,11 @@ TEST(Formats, RowsStartAtWholeBlocks) {
   for (size_t i = 0; i < values.size(); ++i)
     values[i] = i % 32 == 0 ? -8.0F : static_cast<float>(i % 16) - 8;
   const std::string raw = testing::as_q4_0(values);
-  const SourceTensor t{"w", SourceType::kQ4_0, {3, 64}, std::as_bytes(std::span(raw))};
+  const SourceTensor t = testing::tensor_of("w", SourceType::kQ4_0, {3, 64}, raw);
   ASSERT_EQ(raw.size(), data_bytes(t.type, t.dims.span()));
   for (int64_t r = 0; r < 3; ++r) {
     std::vector<float> row(64);
-    t.read_row(r, row);
+    ASSERT_TRUE(t.read_row(r, row).ok());
     EXPECT_EQ(row, std::vector<float>(values.begin() + r * 64, values.begin() + (r + 1) * 64));
   }
 }

@@ -3,8 +3,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/convert/gguf.h"
 
-#include <cmath>
-#include <limits>
+#include <algorithm>
+#include <optional>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -32,46 +33,72 @@ enum Kind : uint32_t {
 constexpr uint64_t kSmallestString = 8;
 constexpr uint64_t kSmallestEntry = kSmallestString + 4 + 1;
 constexpr uint64_t kSmallestTensor = kSmallestString + 4 + 4 + 8;
+constexpr uint64_t kLargestString = 64 << 20;
+constexpr uint64_t kWindowBytes = 1 << 18;
 constexpr uint32_t kMostDims = 4;
-constexpr uint64_t kLargestAlignment = 1 << 20;
+constexpr int64_t kLargestAlignment = 1 << 20;
 
-// Reads one thing after another; the first that does not fit makes it an error.
+// Reads one thing after another, a window of the file at a time.
 class Cursor {
  public:
-  explicit Cursor(Bytes file) : file_(file) {}
+  explicit Cursor(const Source& file) : file_(file) {}
   uint64_t at() const { return at_; }
   uint64_t left() const { return file_.size() - at_; }
 
   template <typename T>
   Result<T> scalar(std::string_view what) {
-    const auto v = read_at<T>(file_, at_);
-    if (!v) return truncated(what);
-    at_ += sizeof(T);
-    return *v;
+    T v;
+    PTERYX_TRY(take(std::as_writable_bytes(std::span(&v, 1)), what));
+    return v;
   }
-  Result<std::string_view> string(std::string_view what) {
+  Result<std::string> string(std::string_view what) {
     PTERYX_ASSIGN(const auto size, scalar<uint64_t>(what));
-    const auto bytes = slice(file_, at_, size);
-    if (!bytes) return truncated(what);
-    at_ += size;
-    return std::string_view(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+    if (size > left()) return truncated(what);
+    if (size > kLargestString) {
+      return invalid_program(fmt::format("GGUF: {} at byte {}: expected at most {} bytes, got {}",
+                                         what, at_, kLargestString, size));
+    }
+    std::string s(size, '\0');
+    PTERYX_TRY(take(std::as_writable_bytes(std::span(s)), what));
+    return s;
   }
   // A number of items of at least `smallest` bytes each.
   Result<uint64_t> count(std::string_view what, uint64_t smallest) {
     PTERYX_ASSIGN(const auto n, scalar<uint64_t>(what));
     if (n > left() / smallest) {
       return invalid_program(
-          fmt::format("GGUF: {} {} do not fit the {} bytes that are left", n, what, left()));
+          fmt::format("GGUF: {} {} do not fit in the {} bytes left", n, what, left()));
     }
     return n;
   }
 
  private:
+  Status take(MutableBytes out, std::string_view what) {
+    if (out.size() > left()) return truncated(what);
+    while (!out.empty()) {
+      if (window_.empty()) PTERYX_TRY(fill());
+      const size_t n = std::min(out.size(), window_.size());
+      std::copy_n(window_.begin(), n, out.begin());
+      window_ = window_.subspan(n);
+      out = out.subspan(n);
+      at_ += n;
+    }
+    return {};
+  }
+  Status fill() {
+    buffer_.resize(std::min(kWindowBytes, left()));
+    PTERYX_TRY(file_.read(at_, buffer_));
+    window_ = buffer_;
+    return {};
+  }
   Status truncated(std::string_view what) const {
     return invalid_program(
         fmt::format("GGUF: truncated in {} at byte {} of {}", what, at_, file_.size()));
   }
-  Bytes file_;
+
+  const Source& file_;
+  std::vector<std::byte> buffer_;
+  Bytes window_;  // of the buffer: what comes next
   uint64_t at_ = 0;
 };
 
@@ -95,8 +122,8 @@ Result<GgufValue> read_scalar(Cursor& c, uint32_t kind, std::string_view key) {
     case kF64: return number_as<double, double>(c, key);
     case kBool: return number_as<uint8_t, bool>(c, key);
     case kString: {
-      PTERYX_ASSIGN(const std::string_view s, c.string(key));
-      return GgufValue(s);
+      PTERYX_ASSIGN(std::string s, c.string(key));
+      return GgufValue(std::move(s));
     }
     default: return invalid_program(fmt::format("GGUF: '{}' has unknown type {}", key, kind));
   }
@@ -115,21 +142,17 @@ Result<GgufValue> read_array(Cursor& c, std::string_view key) {
   if (kind == kArray) return unsupported(fmt::format("GGUF: '{}' is an array of arrays", key));
   PTERYX_ASSIGN(const uint64_t n,
                 c.count(fmt::format("items of '{}'", key), kind == kString ? kSmallestString : 1));
-  GgufArray list;
-  if (kind == kString) {
-    list.strings.reserve(n);
-  } else {
-    list.numbers.reserve(n);
-  }
+  std::vector<std::string> strings;
+  std::vector<double> numbers;
   for (uint64_t i = 0; i < n; ++i) {
-    PTERYX_ASSIGN(const GgufValue item, read_scalar(c, kind, key));
-    if (const auto* s = std::get_if<std::string_view>(&item)) {
-      list.strings.push_back(*s);
+    PTERYX_ASSIGN(GgufValue item, read_scalar(c, kind, key));
+    if (auto* s = std::get_if<std::string>(&item)) {
+      strings.push_back(std::move(*s));
     } else {
-      list.numbers.push_back(as_double(item));
+      numbers.push_back(as_double(item));
     }
   }
-  return GgufValue(std::move(list));
+  return kind == kString ? GgufValue(std::move(strings)) : GgufValue(std::move(numbers));
 }
 
 std::optional<SourceType> source_type(uint32_t ggml) {
@@ -150,7 +173,7 @@ std::optional<SourceType> source_type(uint32_t ggml) {
 }
 
 struct TensorEntry {
-  std::string_view name;
+  std::string name;
   Dims dims;
   uint32_t type = 0;
   uint64_t offset = 0;
@@ -176,28 +199,38 @@ Result<TensorEntry> read_tensor(Cursor& c) {
   return t;
 }
 
-Status add_tensor(const TensorEntry& t, Bytes data, uint64_t alignment, Checkpoint& into) {
+// Where the data of a file lies.
+struct DataPart {
+  uint64_t start = 0;
+  uint64_t alignment = 1;
+};
+
+Status add_tensor(TensorEntry t, const SourcePtr& file, const DataPart& data, Checkpoint& into) {
   const auto type = source_type(t.type);
   if (!type) {
-    into.unreadable.emplace(t.name, fmt::format("ggml {}", t.type));
-    return {};
+    return into.add_unreadable(std::move(t.name), fmt::format("ggml type {}", t.type), *file);
   }
   const auto size = data_bytes(*type, t.dims.span());
   if (!size) {
     return invalid_program(fmt::format("GGUF: tensor '{}' of {} cannot have dims {}", t.name,
                                        name(*type), to_string(t.dims)));
   }
-  const auto bytes = slice(data, t.offset, *size);
-  if (!bytes || t.offset % alignment != 0) {
+  const uint64_t held = file->size() > data.start ? file->size() - data.start : 0;
+  if (!in_range(t.offset, *size, held)) {
     return invalid_program(
-        fmt::format("GGUF: tensor '{}' has {} bytes at {}, the file has {} aligned to {}", t.name,
-                    *size, t.offset, data.size(), alignment));
+        fmt::format("GGUF: tensor '{}' has {} bytes at byte {} of the data, which has {} bytes",
+                    t.name, *size, t.offset, held));
   }
-  SourceTensor tensor{.name = std::string(t.name), .type = *type, .dims = t.dims, .data = *bytes};
-  if (!into.tensors.emplace(t.name, std::move(tensor)).second) {
-    return invalid_program(fmt::format("GGUF: tensor '{}' is there twice", t.name));
+  if (t.offset % data.alignment != 0) {
+    return invalid_program(fmt::format("GGUF: tensor '{}' starts at byte {}, not a multiple of {}",
+                                       t.name, t.offset, data.alignment));
   }
-  return {};
+  return into.add({.name = std::move(t.name),
+                   .type = *type,
+                   .dims = t.dims,
+                   .file = file,
+                   .offset = data.start + t.offset,
+                   .size = *size});
 }
 
 Status check_header(Cursor& c) {
@@ -209,16 +242,40 @@ Status check_header(Cursor& c) {
   return unsupported(fmt::format("GGUF version {} (2 and 3 are read)", version));
 }
 
+// Below which a value is shown in a message.
+constexpr size_t kLongestShown = 40;
+
+std::string describe(const GgufValue& v) {
+  struct Describe {
+    std::string operator()(bool b) const { return b ? "true" : "false"; }
+    std::string operator()(const std::string& s) const {
+      return s.size() <= kLongestShown ? fmt::format("the string '{}'", s) : "a string";
+    }
+    std::string operator()(const std::vector<std::string>&) const { return "an array of strings"; }
+    std::string operator()(const std::vector<double>&) const { return "an array of numbers"; }
+    std::string operator()(uint64_t n) const { return fmt::format("{}", n); }
+    std::string operator()(int64_t n) const { return fmt::format("{}", n); }
+    std::string operator()(double n) const { return fmt::format("{}", n); }
+  };
+  return std::visit(Describe(), v);
+}
+
+Status wrong_type(std::string_view key, std::string_view expected, const GgufValue& got) {
+  return invalid_program(
+      fmt::format("GGUF: '{}': expected {}, got {}", key, expected, describe(got)));
+}
+
 }  // namespace
 
-Result<GgufFile> GgufFile::parse(Bytes file) {
-  Cursor c(file);
+Result<GgufFile> GgufFile::parse(const SourcePtr& file) {
+  Cursor c(*file);
   PTERYX_TRY(check_header(c));
   PTERYX_ASSIGN(const uint64_t tensors, c.count("tensors", kSmallestTensor));
   PTERYX_ASSIGN(const uint64_t entries, c.count("metadata entries", kSmallestEntry));
   GgufFile out;
+  out.name_ = file->name();
   for (uint64_t i = 0; i < entries; ++i) {
-    PTERYX_ASSIGN(const std::string_view key, c.string("a metadata key"));
+    PTERYX_ASSIGN(const std::string key, c.string("a metadata key"));
     PTERYX_ASSIGN(const auto kind, c.scalar<uint32_t>(key));
     PTERYX_ASSIGN(GgufValue v, kind == kArray ? read_array(c, key) : read_scalar(c, kind, key));
     if (!out.metadata_.emplace(key, std::move(v)).second) {
@@ -228,16 +285,22 @@ Result<GgufFile> GgufFile::parse(Bytes file) {
   std::vector<TensorEntry> list;
   for (uint64_t i = 0; i < tensors; ++i) {
     PTERYX_ASSIGN(TensorEntry t, read_tensor(c));
-    list.push_back(t);
+    list.push_back(std::move(t));
   }
-  const int64_t alignment = out.integer("general.alignment").value_or(32);
-  if (alignment <= 0 || static_cast<uint64_t>(alignment) > kLargestAlignment) {
-    return invalid_program(fmt::format("GGUF: general.alignment is {}", alignment));
+  int64_t alignment = 32;
+  PTERYX_TRY(out.read("general.alignment", alignment));
+  if (alignment <= 0 || alignment > kLargestAlignment) {
+    return invalid_program(fmt::format("GGUF: 'general.alignment': expected 1 to {}, got {}",
+                                       kLargestAlignment, alignment));
   }
-  const uint64_t start = align_up(c.at(), static_cast<uint64_t>(alignment));
-  const Bytes data = start < file.size() ? file.subspan(start) : Bytes();
-  for (const TensorEntry& t : list) {
-    PTERYX_TRY(add_tensor(t, data, static_cast<uint64_t>(alignment), out.checkpoint_));
+  PTERYX_TRY(out.read("split.no", out.split_.part));
+  PTERYX_TRY(out.read("split.count", out.split_.parts));
+  PTERYX_TRY(out.read("split.tensors.count", out.split_.tensors));
+  if (out.split_.parts <= 1) out.split_ = {};
+  const DataPart data = {.start = align_up(c.at(), static_cast<uint64_t>(alignment)),
+                         .alignment = static_cast<uint64_t>(alignment)};
+  for (TensorEntry& t : list) {
+    PTERYX_TRY(add_tensor(std::move(t), file, data, out.checkpoint_));
   }
   return out;
 }
@@ -247,34 +310,63 @@ const GgufValue* GgufFile::find(std::string_view key) const {
   return at == metadata_.end() ? nullptr : &at->second;
 }
 
-std::optional<int64_t> GgufFile::integer(std::string_view key) const {
+Status GgufFile::missing(std::string_view key) {
+  return invalid_program(fmt::format("GGUF: '{}' is missing", key));
+}
+
+Status GgufFile::read(std::string_view key, int64_t& out) const {
   const GgufValue* v = find(key);
-  if (v == nullptr) return std::nullopt;
-  if (const auto* i = std::get_if<int64_t>(v)) return *i;
-  if (const auto* b = std::get_if<bool>(v)) return *b ? 1 : 0;
+  if (v == nullptr) return {};
   const auto* u = std::get_if<uint64_t>(v);
-  if (u == nullptr || !fits<int64_t>(*u)) return std::nullopt;
-  return static_cast<int64_t>(*u);
-}
-
-std::optional<double> GgufFile::number(std::string_view key) const {
-  const GgufValue* v = find(key);
-  if (v == nullptr || std::holds_alternative<std::string_view>(*v) ||
-      std::holds_alternative<GgufArray>(*v)) {
-    return std::nullopt;
+  const auto* i = std::get_if<int64_t>(v);
+  if (i == nullptr && (u == nullptr || !fits<int64_t>(*u))) {
+    return wrong_type(key, "an integer", *v);
   }
-  return as_double(*v);
+  out = i != nullptr ? *i : static_cast<int64_t>(*u);
+  return {};
 }
 
-std::optional<std::string_view> GgufFile::text(std::string_view key) const {
+Status GgufFile::read(std::string_view key, double& out) const {
   const GgufValue* v = find(key);
-  const auto* s = v == nullptr ? nullptr : std::get_if<std::string_view>(v);
-  return s == nullptr ? std::nullopt : std::optional(*s);
+  if (v == nullptr) return {};
+  const bool number = std::holds_alternative<double>(*v) || std::holds_alternative<int64_t>(*v) ||
+                      std::holds_alternative<uint64_t>(*v);
+  if (!number) return wrong_type(key, "a number", *v);
+  out = as_double(*v);
+  return {};
 }
 
-const GgufArray* GgufFile::array(std::string_view key) const {
+Status GgufFile::read(std::string_view key, bool& out) const {
   const GgufValue* v = find(key);
-  return v == nullptr ? nullptr : std::get_if<GgufArray>(v);
+  if (v == nullptr) return {};
+  const bool flag = std::holds_alternative<bool>(*v) || *v == GgufValue(uint64_t{0}) ||
+                    *v == GgufValue(uint64_t{1}) || *v == GgufValue(int64_t{0}) ||
+                    *v == GgufValue(int64_t{1});
+  if (!flag) return wrong_type(key, "true or false", *v);
+  out = as_double(*v) != 0;
+  return {};
+}
+
+Status GgufFile::read(std::string_view key, std::string& out) const {
+  return read_as(key, "a string", out);
+}
+
+Status GgufFile::read(std::string_view key, std::vector<std::string>& out) const {
+  return read_as(key, "an array of strings", out);
+}
+
+Status GgufFile::read(std::string_view key, std::vector<double>& out) const {
+  return read_as(key, "an array of numbers", out);
+}
+
+template <typename T>
+Status GgufFile::read_as(std::string_view key, std::string_view expected, T& out) const {
+  const GgufValue* v = find(key);
+  if (v == nullptr) return {};
+  const T* as = std::get_if<T>(v);
+  if (as == nullptr) return wrong_type(key, expected, *v);
+  out = *as;
+  return {};
 }
 
 }  // namespace pteryx::convert

@@ -1,9 +1,11 @@
 // llama2.c checkpoints: seven integers, then float32 tensors. SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "pteryx/base/bytes.h"
+#include <cstdint>
+
+#include "pteryx/base/source.h"
 #include "pteryx/base/status.h"
-#include "pteryx/convert/source.h"
+#include "pteryx/convert/checkpoint.h"
 
 namespace pteryx::convert {
 
@@ -12,7 +14,7 @@ struct Llama2c {
   Checkpoint tensors;  // by their Hugging Face names; no lm_head where it is the embedding
 };
 
-// Errors: kInvalidProgram.
-Result<Llama2c> parse_llama2c(Bytes file);
+// Errors: kIo, kInvalidProgram.
+Result<Llama2c> parse_llama2c(const SourcePtr& file);
 
 }  // namespace pteryx::convert

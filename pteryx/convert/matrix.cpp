@@ -13,21 +13,26 @@ namespace pteryx::convert {
 namespace {
 
 constexpr uint64_t kChunkBytes = 1 << 20;
+constexpr uint64_t kWindowBytes = 1 << 20;
 constexpr float kLargestHalf = 65504;
 constexpr int64_t kQ4_0Group = 32;
 
 class TensorRows final : public RowSource {
  public:
-  TensorRows(const Checkpoint& from, const SourceTensor& t) : from_(from), t_(t) {}
-  void read(int64_t row, std::span<float> out) const override { t_.read_row(row, out); }
+  explicit TensorRows(SourceTensor t) : t_(std::move(t)) {}
+  Status read(int64_t row, std::span<float> out) override {
+    PTERYX_TRY(hold(row));
+    t_.decode(held(row), out);
+    return {};
+  }
   bool has_codes(const Encoding& e) const override {
     return t_.type == SourceType::kQ4_0 && e.target == Target::kQ4 && e.group == kQ4_0Group;
   }
-  bool codes(int64_t row, const Encoding& e, std::span<int8_t> codes,
-             std::span<float> scales) const override {
-    if (!has_codes(e)) return false;
+  Status codes(int64_t row, const Encoding& /*e*/, std::span<int8_t> codes,
+               std::span<float> scales) override {
+    PTERYX_TRY(hold(row));
     const SourceFormat& f = format(t_.type);
-    const std::byte* block = t_.row(row).data();
+    const std::byte* block = held(row).data();
     for (size_t g = 0; g < scales.size(); ++g, block += f.block_bytes) {
       uint16_t scale = 0;
       std::memcpy(&scale, block, sizeof(scale));
@@ -38,15 +43,36 @@ class TensorRows final : public RowSource {
         codes[g * 32 + j + 16] = static_cast<int8_t>((byte >> 4) - 8);
       }
     }
-    return true;
+    return {};
   }
-  void rest() const override {
-    for (const auto& file : from_.files) file->forget(t_.data);
+  void rest() override {
+    window_ = {};
+    begin_ = end_ = 0;
   }
 
  private:
-  const Checkpoint& from_;
-  const SourceTensor& t_;
+  // Brings a row into the window: with those behind it where rows are read in order, alone where
+  // they are not.
+  Status hold(int64_t row) {
+    if (row >= begin_ && row < end_) return {};
+    const uint64_t row_bytes = t_.row_bytes();
+    const auto most = static_cast<int64_t>(std::max<uint64_t>(kWindowBytes / row_bytes, 1));
+    const int64_t count = row == end_ ? std::min(most, t_.rows() - row) : 1;
+    begin_ = end_ = 0;
+    window_.resize(static_cast<uint64_t>(count) * row_bytes);
+    PTERYX_TRY(t_.read_bytes(row, window_));
+    begin_ = row;
+    end_ = row + count;
+    return {};
+  }
+  Bytes held(int64_t row) const {
+    return Bytes(window_).subspan(static_cast<uint64_t>(row - begin_) * t_.row_bytes(),
+                                  t_.row_bytes());
+  }
+
+  SourceTensor t_;
+  std::vector<std::byte> window_;
+  int64_t begin_ = 0, end_ = 0;  // the rows in it
 };
 
 bool all_finite(std::span<const float> row) {
@@ -68,12 +94,12 @@ class RowEncoder {
 
   Status encode(int64_t r, Error& error) {
     const bool quantised = e_.target == Target::kQ8 || e_.target == Target::kQ4;
-    if (quantised && m_.data->codes(r, e_, codes, scales)) return {};
-    m_.data->read(r, row);
-    if (!all_finite(row)) {
-      return invalid_program(
-          fmt::format("tensor '{}' row {} holds a value that is not finite", m_.name, r));
+    if (quantised && m_.data->has_codes(e_)) {
+      PTERYX_TRY(m_.data->codes(r, e_, codes, scales));
+      return all_finite(scales) ? Status() : not_finite(r, "scale");
     }
+    PTERYX_TRY(m_.data->read(r, row));
+    if (!all_finite(row)) return not_finite(r, "value");
     switch (e_.target) {
       case Target::kF32: break;
       case Target::kF16:
@@ -108,6 +134,10 @@ class RowEncoder {
   }
 
  private:
+  Status not_finite(int64_t r, std::string_view what) const {
+    return invalid_program(
+        fmt::format("tensor '{}' row {} holds a {} that is not finite", m_.name, r, what));
+  }
   void encode_groups(Error& error) {
     const auto n = static_cast<size_t>(e_.group);
     for (size_t g = 0; g < scales.size(); ++g) {
@@ -174,8 +204,8 @@ Blob floats(std::vector<float> values) {
           }};
 }
 
-std::shared_ptr<RowSource> rows_of(const Checkpoint& from, const SourceTensor& tensor) {
-  return std::make_shared<TensorRows>(from, tensor);
+std::shared_ptr<RowSource> rows_of(SourceTensor tensor) {
+  return std::make_shared<TensorRows>(std::move(tensor));
 }
 
 Result<Error> measure(const Matrix& m, const Encoding& e, int64_t step) {

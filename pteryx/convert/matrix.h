@@ -13,8 +13,8 @@
 
 #include "pteryx/base/bytes.h"
 #include "pteryx/base/status.h"
+#include "pteryx/convert/checkpoint.h"
 #include "pteryx/convert/quantize.h"
-#include "pteryx/convert/source.h"
 
 namespace pteryx::convert {
 
@@ -42,20 +42,19 @@ Blob blob_of(std::string bytes);
 Blob zeros(uint64_t size);
 Blob floats(std::vector<float> values);
 
-// Rows of a matrix.
+// Rows of a matrix, best read in order. Errors: kIo.
 class RowSource {
  public:
   virtual ~RowSource() = default;
-  virtual void read(int64_t row, std::span<float> out) const = 0;
-  // Codes and scales that stand for exactly this row. False: there are none for this encoding.
-  virtual bool codes(int64_t row, const Encoding& e, std::span<int8_t> codes,
-                     std::span<float> scales) const = 0;
+  virtual Status read(int64_t row, std::span<float> out) = 0;
+  // Whether the source has codes and scales of this encoding, which stand for exactly its rows.
   virtual bool has_codes(const Encoding& e) const = 0;
+  virtual Status codes(int64_t row, const Encoding& e, std::span<int8_t> codes,
+                       std::span<float> scales) = 0;
   // Nothing of the matrix is needed for a while.
-  virtual void rest() const {}
+  virtual void rest() {}
 };
-// Both must outlive it.
-std::shared_ptr<RowSource> rows_of(const Checkpoint& from, const SourceTensor& tensor);
+std::shared_ptr<RowSource> rows_of(SourceTensor tensor);
 
 struct Matrix {
   std::string name;

@@ -3,11 +3,9 @@
 
 #include <array>
 #include <cmath>
-#include <filesystem>
 
 #include <fmt/format.h>
 
-#include "pteryx/base/file.h"
 #include "pteryx/convert/llama2c.h"
 
 namespace pteryx::convert {
@@ -42,33 +40,6 @@ std::string stem(Naming naming, Part part, int64_t layer) {
   return fmt::format("{}.{}.{}", naming == Naming::kGguf ? "blk" : "model.layers", layer, name);
 }
 
-std::string_view file_text(Bytes bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-Result<Model> model_from_file(const std::string& path) {
-  PTERYX_ASSIGN(auto file, MappedFile::open(path));
-  const bool gguf = file_text(file->bytes()).starts_with("GGUF");
-  auto read = gguf ? model_from_gguf(file->bytes()) : model_from_llama2c(file->bytes());
-  if (!read.ok()) return std::move(read).status().during("reading " + path);
-  Model m = std::move(read).value();
-  m.weights.files.push_back(std::move(file));
-  return m;
-}
-
-Status replace_tokenizer(const std::string& path, Model& m) {
-  PTERYX_ASSIGN(const auto file, MappedFile::open(path));
-  const std::string_view kind = path.ends_with(".json")    ? "tokenizer.json"
-                                : path.ends_with(".model") ? "sentencepiece"
-                                                           : "llama2c";
-  std::erase_if(m.attachments, [](const Attachment& a) {
-    return a.key == kTokenizerKey || a.key == kTokenizerKindKey;
-  });
-  m.attachments.push_back({std::string(kTokenizerKey), std::string(file_text(file->bytes()))});
-  m.attachments.push_back({std::string(kTokenizerKindKey), std::string(kind)});
-  return {};
-}
-
 }  // namespace
 
 std::string tensor_name(Naming naming, Part part, int64_t layer) {
@@ -87,7 +58,7 @@ Result<const SourceTensor*> Model::get(Part part, int64_t layer, const Dims& dim
 
 Result<const SourceTensor*> Model::bias(Part part, int64_t layer, int64_t rows) const {
   const std::string name = stem(naming, part, layer) + ".bias";
-  if (weights.find(name) == nullptr && !weights.unreadable.contains(name)) {
+  if (!weights.has(name)) {
     return static_cast<const SourceTensor*>(nullptr);
   }
   return weights.get(name, {rows});
@@ -134,7 +105,7 @@ Status check(const ModelShape& s) {
   return {};
 }
 
-Result<Model> model_from_llama2c(Bytes file) {
+Result<Model> model_from_llama2c(const SourcePtr& file) {
   PTERYX_ASSIGN(Llama2c c, parse_llama2c(file));
   Model m;
   m.shape = {.architecture = "llama",
@@ -151,19 +122,14 @@ Result<Model> model_from_llama2c(Bytes file) {
   m.bos = 1;
   m.eos = {1, 2};  // these models were trained with BOS between texts
   PTERYX_TRY(check(m.shape));
+  PTERYX_TRY(check_token_id("llama2.c: EOS", m.eos.back(), c.vocabulary));
   return m;
 }
 
-Result<Model> open_model(const std::string& path, const std::string& tokenizer) {
-  std::error_code ignored;
-  Model m;
-  if (std::filesystem::is_directory(path, ignored)) {
-    PTERYX_ASSIGN(m, model_from_folder(path));
-  } else {
-    PTERYX_ASSIGN(m, model_from_file(path));
-  }
-  if (!tokenizer.empty()) PTERYX_TRY(replace_tokenizer(tokenizer, m));
-  return m;
+Status check_token_id(std::string_view key, int64_t id, int64_t vocabulary) {
+  if (id >= 0 && id < vocabulary) return {};
+  return invalid_program(
+      fmt::format("{}: expected a token below {}, the vocabulary, got {}", key, vocabulary, id));
 }
 
 }  // namespace pteryx::convert

@@ -10,15 +10,10 @@
 #include <vector>
 
 #include "pteryx/base/status.h"
-#include "pteryx/convert/source.h"
-#include "pteryx/program/vocabulary.h"
+#include "pteryx/convert/checkpoint.h"
+#include "pteryx/convert/gguf.h"
 
 namespace pteryx::convert {
-
-using program::kChatTemplateKey;
-using program::kTokenizerConfigKey;
-using program::kTokenizerKey;
-using program::kTokenizerKindKey;
 
 enum class RopeLayout : uint8_t {
   kPairs,   // elements 2i and 2i + 1 of a head turn together
@@ -55,6 +50,8 @@ struct ModelShape {
   int64_t kv_rows() const { return kv_heads * head_size; }
 };
 
+inline constexpr int64_t kUnknownContext = 2048;  // where the source does not say
+
 // Sizes that are positive, fit together and stay inside what a program can hold. Errors:
 // kInvalidProgram.
 Status check(const ModelShape& shape);
@@ -86,13 +83,24 @@ struct Attachment {
   std::string bytes;
 };
 
+// What the program carries for the runner, as files hold it; empty: none.
+struct ModelTexts {
+  std::string tokenizer;
+  std::string tokenizer_kind;  // "tokenizer.json", "sentencepiece", "tiktoken", "llama2c", "gguf"
+  std::string tokenizer_config;
+  std::string chat_template;
+
+  std::vector<Attachment> attachments() &&;
+};
+
 struct Model {
   ModelShape shape;
   Checkpoint weights;
   Naming naming = Naming::kHuggingFace;
   std::optional<int64_t> bos;
   std::vector<int64_t> eos;
-  std::vector<Attachment> attachments;
+  ModelTexts texts;
+  std::vector<std::string> warnings;  // what convert accepts and some command will not
 
   // Errors: those of Checkpoint::get.
   Result<const SourceTensor*> get(Part part, int64_t layer, const Dims& dims) const;
@@ -100,13 +108,24 @@ struct Model {
   Result<const SourceTensor*> bias(Part part, int64_t layer, int64_t rows) const;
 };
 
-// A .gguf file, a llama2.c checkpoint or a Hugging Face folder; `tokenizer`, if given, is a file
-// that replaces what they say about theirs. Errors: kIo, kInvalidProgram, kUnsupported.
+// Errors: kInvalidProgram for an id that is no token; `key` is where it stands.
+Status check_token_id(std::string_view key, int64_t id, int64_t vocabulary);
+
+// A GGUF file or any part of a split one, a llama2.c checkpoint or a Hugging Face folder, told
+// apart by content; `tokenizer`, if given, is a file that replaces theirs. What a runner would
+// refuse is refused here: a tokenizer that cannot be read or does not fit, token ids outside the
+// vocabulary, a chat template that is none. Errors: kIo, kInvalidProgram, kUnsupported,
+// kInvalidArgument for other kinds of files.
 Result<Model> open_model(const std::string& path, const std::string& tokenizer = {});
 
-Result<Model> model_from_gguf(Bytes file);
-Result<Model> model_from_llama2c(Bytes file);
-Result<Model> model_from_folder(const std::string& folder);
+// Whether a source's own tokenizer is wanted.
+enum class TokenizerFrom : uint8_t { kSource, kElsewhere };
+Result<Model> model_from_gguf(std::vector<GgufFile> parts, TokenizerFrom tokenizer);
+Result<Model> model_from_llama2c(const SourcePtr& file);
+Result<Model> model_from_folder(const std::string& folder, TokenizerFrom tokenizer);
 Result<ModelShape> shape_from_config(Bytes config_json);
+
+// The files of a Hugging Face folder that are read, by path. Errors: those of safetensors_files.
+Result<std::vector<std::string>> folder_files(const std::string& folder);
 
 }  // namespace pteryx::convert

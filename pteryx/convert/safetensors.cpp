@@ -4,18 +4,24 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <set>
+#include <span>
+#include <string_view>
 
 #include <fmt/format.h>
 
-#include "pteryx/base/file.h"
-#include "pteryx/convert/json_fields.h"
+#include "pteryx/llm/tokenizer/json_fields.h"
 
 namespace pteryx::convert {
 namespace {
 
+using llm::JsonField;
+
 constexpr uint64_t kLengthBytes = 8;
 constexpr uint64_t kLargestHeader = 100'000'000;
+constexpr std::string_view kWholeName = "model.safetensors";
+constexpr std::string_view kIndexName = "model.safetensors.index.json";
 
 struct Range {
   uint64_t begin = 0, end = 0;
@@ -29,125 +35,156 @@ std::optional<SourceType> source_type(std::string_view dtype) {
   return std::nullopt;
 }
 
-std::optional<std::vector<int64_t>> integers(const Json* list) {
-  if (list == nullptr || !list->is_array()) return std::nullopt;
+Result<std::vector<int64_t>> sizes(const JsonField& list) {
+  PTERYX_TRY(list.expect_array());
   std::vector<int64_t> out;
-  for (const Json& item : *list) {
-    const auto v = as_integer(item);
-    if (!v || *v < 0) return std::nullopt;
-    out.push_back(*v);
+  for (size_t i = 0; i < list.size(); ++i) {
+    PTERYX_ASSIGN(const int64_t v, list.at(i).integer());
+    if (v < 0) {
+      return invalid_program(fmt::format("{}: expected 0 or more, got {}", list.at(i).path(), v));
+    }
+    out.push_back(v);
   }
   return out;
 }
 
-Result<Range> add_tensor(const std::string& name, const Json& entry, Bytes data,
-                         std::string_view what, Checkpoint& into) {
+// Where the data of a file lies.
+struct DataPart {
+  uint64_t start = 0;
+  uint64_t size = 0;
+};
+
+Result<Range> add_tensor(const std::string& name, const JsonField& entry, const SourcePtr& file,
+                         const DataPart& data, Checkpoint& into) {
+  PTERYX_TRY(entry.expect_object());
+  PTERYX_ASSIGN(const std::string dtype, entry.member("dtype").string());
+  PTERYX_ASSIGN(const std::vector<int64_t> shape, sizes(entry.member("shape")));
+  PTERYX_ASSIGN(const std::vector<int64_t> offsets, sizes(entry.member("data_offsets")));
   const auto bad = [&](std::string_view why) {
-    return invalid_program(fmt::format("{}: tensor '{}' {}", what, name, why));
+    return invalid_program(fmt::format("tensor '{}' {}", name, why));
   };
-  const auto dtype = text(entry, "dtype");
-  const auto shape = integers(member(entry, "shape"));
-  const auto offsets = integers(member(entry, "data_offsets"));
-  if (!dtype || !shape || !offsets || offsets->size() != 2) {
-    return bad("needs a dtype, a shape and two data_offsets");
+  if (offsets.size() != 2) {
+    return bad(fmt::format("has {} data_offsets, expected 2", offsets.size()));
   }
-  const auto begin = static_cast<uint64_t>((*offsets)[0]);
-  const auto end = static_cast<uint64_t>((*offsets)[1]);
-  if (begin > end || end > data.size()) {
-    return bad(fmt::format("lies at [{}, {}) of {} bytes", begin, end, data.size()));
+  const auto begin = static_cast<uint64_t>(offsets[0]);
+  const auto end = static_cast<uint64_t>(offsets[1]);
+  if (begin > end || end > data.size) {
+    return bad(fmt::format("lies at [{}, {}) of {} bytes", begin, end, data.size));
   }
   const Range range{begin, end, name};
-  const auto type = source_type(*dtype);
+  const auto type = source_type(dtype);
   if (!type) {
-    into.unreadable.emplace(name, *dtype);
+    PTERYX_TRY(into.add_unreadable(name, dtype, *file));
     return range;
   }
-  if (shape->size() > kMaxRank) return bad(fmt::format("has {} dims", shape->size()));
-  const auto size = data_bytes(*type, *shape);
+  if (shape.size() > kMaxRank) return bad(fmt::format("has {} dims", shape.size()));
+  const auto size = data_bytes(*type, shape);
   if (!size || *size != end - begin) {
-    return bad(fmt::format("{} {} has {} bytes", *dtype, to_string(*shape), end - begin));
+    return bad(fmt::format("{} {} has {} bytes", dtype, to_string(shape), end - begin));
   }
-  SourceTensor t{name, *type, Dims(*shape), data.subspan(begin, end - begin)};
-  if (!into.tensors.emplace(name, std::move(t)).second) return bad("is there twice");
+  PTERYX_TRY(into.add({.name = name,
+                       .type = *type,
+                       .dims = Dims(shape),
+                       .file = file,
+                       .offset = data.start + begin,
+                       .size = *size}));
   return range;
 }
 
-Status check_overlap(std::vector<Range>& ranges, std::string_view what) {
+Status check_overlap(std::vector<Range>& ranges) {
   std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) {
     return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
   });
   for (size_t i = 1; i < ranges.size(); ++i) {
     if (ranges[i].begin < ranges[i - 1].end) {
-      return invalid_program(fmt::format("{}: tensors '{}' and '{}' overlap", what,
-                                         ranges[i - 1].tensor, ranges[i].tensor));
+      return invalid_program(
+          fmt::format("tensors '{}' and '{}' overlap", ranges[i - 1].tensor, ranges[i].tensor));
     }
   }
   return {};
+}
+
+// The header, in which no tensor may be there twice: a parser alone would keep the last.
+Result<Json> parse_header(std::string_view text) {
+  PTERYX_ASSIGN(Json header, parse_json(text, "the header", {.unique = true}));
+  if (!header.is_object()) return invalid_program("the header is not a JSON object");
+  return header;
+}
+
+Status parse(const SourcePtr& file, Checkpoint& into) {
+  uint64_t length = 0;
+  if (file->size() >= kLengthBytes) {
+    PTERYX_TRY(file->read(0, std::as_writable_bytes(std::span(&length, 1))));
+  }
+  if (file->size() < kLengthBytes || length > kLargestHeader ||
+      length > file->size() - kLengthBytes) {
+    return invalid_program(fmt::format(
+        "not a safetensors file: a header of {} bytes in a file of {}", length, file->size()));
+  }
+  std::string text(length, '\0');
+  PTERYX_TRY(file->read(kLengthBytes, std::as_writable_bytes(std::span(text))));
+  PTERYX_ASSIGN(const Json header, parse_header(text));
+  const DataPart data = {.start = kLengthBytes + length,
+                         .size = file->size() - kLengthBytes - length};
+  std::vector<Range> ranges;
+  for (const auto& [name, entry] : header.items()) {
+    if (name == "__metadata__") continue;
+    PTERYX_ASSIGN(Range r, add_tensor(name, JsonField(entry, name), file, data, into));
+    if (r.begin != r.end) ranges.push_back(std::move(r));
+  }
+  return check_overlap(ranges);
 }
 
 // The files an index names, which must be plain names inside the folder.
-Result<std::vector<std::string>> shard_names(Bytes index) {
-  PTERYX_ASSIGN(const Json j, parse_object(index, "model.safetensors.index.json"));
-  const Json* map = member(j, "weight_map");
-  if (map == nullptr || !map->is_object()) {
-    return invalid_program("model.safetensors.index.json: no weight_map");
-  }
+Result<std::set<std::string>> shard_names(const std::string& index) {
+  PTERYX_ASSIGN(const Json j, parse_json(std::as_bytes(std::span(index)), kIndexName));
+  const JsonField map = JsonField(j, "").member("weight_map");
+  PTERYX_TRY(map.expect_object());
   std::set<std::string> names;
-  for (const auto& [tensor, file] : map->items()) {
-    const std::string shard = file.is_string() ? file.get<std::string>() : std::string();
+  for (const auto& [tensor, file] : map.value().items()) {
+    PTERYX_ASSIGN(const std::string shard, JsonField(file, "weight_map." + tensor).string());
     if (shard.empty() || shard.find_first_of("/\\") != std::string::npos || shard[0] == '.') {
-      return invalid_program(fmt::format(
-          "model.safetensors.index.json: tensor '{}' is in '{}', not a file name", tensor, shard));
+      return invalid_program(
+          fmt::format("weight_map.{}: expected a file name, got '{}'", tensor, shard));
     }
     names.insert(shard);
   }
-  return std::vector<std::string>(names.begin(), names.end());
-}
-
-Status open_into(const std::string& folder, const std::string& file, Checkpoint& into) {
-  const std::string path = (std::filesystem::path(folder) / file).string();
-  PTERYX_ASSIGN(auto mapped, MappedFile::open(path));
-  PTERYX_TRY(parse_safetensors(mapped->bytes(), path, into));
-  into.files.push_back(std::move(mapped));
-  return {};
+  return names;
 }
 
 }  // namespace
 
-Status parse_safetensors(Bytes file, std::string_view what, Checkpoint& into) {
-  const auto length = read_at<uint64_t>(file, 0);
-  if (!length || *length > kLargestHeader || *length > file.size() - kLengthBytes) {
-    return invalid_program(
-        fmt::format("{}: not a safetensors file: a header of {} bytes in a file of {}", what,
-                    length.value_or(0), file.size()));
+Status parse_safetensors(const SourcePtr& file, Checkpoint& into) {
+  Status s = parse(file, into);
+  if (!s.ok()) return std::move(s).during("reading " + file->name());
+  return s;
+}
+
+Result<std::vector<std::string>> safetensors_files(const std::string& folder) {
+  const std::filesystem::path root(folder);
+  const std::string whole = (root / kWholeName).string();
+  const std::string index = (root / kIndexName).string();
+  std::error_code ignored;
+  if (std::filesystem::exists(whole, ignored)) return std::vector{whole};
+  if (!std::filesystem::exists(index, ignored)) {
+    return io_error(fmt::format("{}: holds neither {} nor {}", folder, kWholeName, kIndexName));
   }
-  PTERYX_ASSIGN(const Json header, parse_object(file.subspan(kLengthBytes, *length), what));
-  const Bytes data = file.subspan(kLengthBytes + *length);
-  std::vector<Range> ranges;
-  for (const auto& [name, entry] : header.items()) {
-    if (name == "__metadata__") continue;
-    PTERYX_ASSIGN(Range r, add_tensor(name, entry, data, what, into));
-    if (r.begin != r.end) ranges.push_back(std::move(r));
-  }
-  return check_overlap(ranges, what);
+  PTERYX_ASSIGN(const std::string text, read_all(index, kLargestHeader));
+  auto names = shard_names(text);
+  if (!names.ok()) return std::move(names).status().during("reading " + index);
+  std::vector<std::string> files = {index};
+  for (const std::string& shard : *names) files.push_back((root / shard).string());
+  return files;
 }
 
 Result<Checkpoint> open_safetensors(const std::string& folder) {
+  PTERYX_ASSIGN(const std::vector<std::string> files, safetensors_files(folder));
   Checkpoint out;
-  const std::filesystem::path root(folder);
-  std::error_code ignored;
-  if (std::filesystem::exists(root / "model.safetensors", ignored)) {
-    PTERYX_TRY(open_into(folder, "model.safetensors", out));
-    return out;
+  for (const std::string& path : files) {
+    if (files.size() > 1 && path == files.front()) continue;  // the index
+    PTERYX_ASSIGN(const SourcePtr file, open_source(path));
+    PTERYX_TRY(parse_safetensors(file, out));
   }
-  const std::string index = (root / "model.safetensors.index.json").string();
-  if (!std::filesystem::exists(index, ignored)) {
-    return io_error(
-        fmt::format("{}: neither model.safetensors nor model.safetensors.index.json", folder));
-  }
-  PTERYX_ASSIGN(const auto mapped, MappedFile::open(index));
-  PTERYX_ASSIGN(const std::vector<std::string> shards, shard_names(mapped->bytes()));
-  for (const std::string& shard : shards) PTERYX_TRY(open_into(folder, shard, out));
   return out;
 }
 

@@ -2,20 +2,23 @@
 #pragma once
 
 #include <string>
-#include <string_view>
+#include <vector>
 
-#include "pteryx/base/bytes.h"
+#include "pteryx/base/source.h"
 #include "pteryx/base/status.h"
-#include "pteryx/convert/source.h"
+#include "pteryx/convert/checkpoint.h"
 
 namespace pteryx::convert {
 
-// Adds the tensors of one file, which must outlive `into`; `what` names it in messages. Errors:
-// kInvalidProgram (header, ranges that overlap or leave the file, a name that is there already).
-Status parse_safetensors(Bytes file, std::string_view what, Checkpoint& into);
+// Adds the tensors of one file. Errors: kIo, kInvalidProgram (header, ranges that overlap or leave
+// the file, a tensor that is there already).
+Status parse_safetensors(const SourcePtr& file, Checkpoint& into);
 
-// Where a folder keeps its weights, and its files mapped: model.safetensors, or the shards that
-// model.safetensors.index.json names. Errors: those above, kIo.
+// The weight files of a folder, by path: model.safetensors, or model.safetensors.index.json and the
+// shards it names. Errors: kIo, kInvalidProgram.
+Result<std::vector<std::string>> safetensors_files(const std::string& folder);
+
+// The tensors of those files. Errors: those above.
 Result<Checkpoint> open_safetensors(const std::string& folder);
 
 }  // namespace pteryx::convert

@@ -22,7 +22,7 @@ std::string file_of(std::string_view header, size_t data) {
 }
 
 Status parse(const std::string& file, Checkpoint& into) {
-  return parse_safetensors(std::as_bytes(std::span(file)), "x", into);
+  return parse_safetensors(testing::source_of(file), into);
 }
 void expect_error(const std::string& file, std::string_view text) {
   Checkpoint c;
@@ -42,7 +42,9 @@ TEST(Safetensors, ReadsTensorsAndRemembersOthers) {
   ASSERT_NE(c.find("a"), nullptr);
   EXPECT_EQ(c.find("a")->dims, (Dims{1, 2}));
   EXPECT_EQ(c.find("s")->dims, Dims{});
-  EXPECT_EQ(c.get("b", {4}).status().message(), "tensor 'b' has elements of type F8_E4M3");
+  EXPECT_EQ(c.get("b", {4}).status().message(),
+            "tensor 'b': F8_E4M3 is not supported (F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, "
+            "Q4_K, Q5_K, Q6_K are)");
   EXPECT_EQ(c.get("a", {2, 2}).status().message(), "tensor 'a' shape: expected [2, 2], got [1, 2]");
   EXPECT_EQ(c.get("q", {2}).status().message(), "tensor 'q' [2] is missing");
 }
@@ -51,31 +53,52 @@ TEST(Safetensors, RangesThatOverlapOrLeaveTheFile) {
   expect_error(file_of(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
                        R"("b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})",
                        12),
-               "x: tensors 'a' and 'b' overlap");
+               "tensors 'a' and 'b' overlap");
   expect_error(file_of(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[8,16]}})", 12),
-               "x: tensor 'a' lies at [8, 16) of 12 bytes");
+               "tensor 'a' lies at [8, 16) of 12 bytes");
   expect_error(file_of(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}})", 12),
-               "x: tensor 'a' lies at [8, 0) of 12 bytes");
+               "tensor 'a' lies at [8, 0) of 12 bytes");
   expect_error(file_of(R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", 12),
-               "x: tensor 'a' F32 [3] has 8 bytes");
+               "tensor 'a' F32 [3] has 8 bytes");
 }
 
 TEST(Safetensors, HeadersThatCannotBe) {
   expect_error("abc", "not a safetensors file");
   expect_error(std::string(8, '\xff') + "{}", "not a safetensors file");
-  expect_error(file_of("[1]", 0), "x: not a JSON object");
-  expect_error(file_of("{\"a\":", 0), "x: not JSON at byte 6");
+  expect_error(file_of("[1]", 0), "the header is not a JSON object\n  while reading x");
+  expect_error(file_of("{\"a\":", 0), "the header: not JSON at byte 6\n  while reading x");
   expect_error(file_of(std::string(100000, '['), 0),
-               "x: JSON is nested deeper than 64 levels at byte 65");
-  expect_error(file_of(R"({"a":3})", 0), "needs a dtype, a shape and two data_offsets");
+               "the header: JSON is nested deeper than 64 levels at byte 65\n  while reading x");
+  expect_error(file_of(R"({"a":3})", 0), "a: expected an object, got number");
+  expect_error(file_of(R"({"a":{"dtype":3}})", 0), "a.dtype: expected a string, got number");
+  expect_error(file_of(R"({"a":{"dtype":"F32","shape":["x"]}})", 0),
+               "a.shape[0]: expected an integer, got string");
+  expect_error(file_of(R"({"a":{"dtype":"F32","shape":[],"data_offsets":[4]}})", 4),
+               "tensor 'a' has 1 data_offsets, expected 2");
   expect_error(file_of(R"({"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}})", 12),
-               "needs a dtype, a shape and two data_offsets");
+               "a.shape[0]: expected 0 or more, got -2");
   expect_error(
       file_of(R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,8]}})", 8),
       "F32 [4294967296, 4294967296] has 8 bytes");
   expect_error(
       file_of(R"({"a":{"dtype":"F32","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,4]}})", 4),
       "has 9 dims");
+}
+
+TEST(Safetensors, TensorsAreThereOnce) {
+  const std::string entry = R"(:{"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
+  expect_error(file_of("{\"a\"" + entry + ",\"a\"" + entry + "}", 4),
+               "the header: 'a' is there twice\n  while reading x");
+  // Over shards, readable or not.
+  const std::string shard = file_of("{\"a\"" + entry + "}", 4);
+  const std::string other = file_of(R"({"a":{"dtype":"I8","shape":[1],"data_offsets":[0,1]}})", 1);
+  for (const auto& [first, second] :
+       {std::pair(&shard, &shard), std::pair(&shard, &other), std::pair(&other, &shard)}) {
+    Checkpoint c;
+    ASSERT_TRUE(parse_safetensors(testing::source_of(*first, "one"), c).ok());
+    EXPECT_EQ(parse_safetensors(testing::source_of(*second, "two"), c).message(),
+              "two: tensor 'a' is also in one\n  while reading two");
+  }
 }
 
 TEST(Safetensors, EveryTruncationIsAnError) {
@@ -94,7 +117,7 @@ TEST(Safetensors, IndexMayNameOnlyFilesOfItsFolder) {
                         std::string(R"({"weight_map":{"a":")") + shard + "\"}}");
     const auto r = open_safetensors(folder.path().string());
     ASSERT_FALSE(r.ok());
-    EXPECT_NE(r.status().message().find("not a file name"), std::string_view::npos)
+    EXPECT_NE(r.status().message().find("expected a file name"), std::string_view::npos)
         << r.status().message();
   }
 }
@@ -110,9 +133,7 @@ TEST(Llama2c, SizeMustBeExact) {
   ModelShape s = testing::tiny_shape("llama", RopeLayout::kPairs);
   s.head_size = 8;
   const std::string file = testing::llama2c_of(testing::make_model(s, testing::Grid::kSigned4));
-  const auto parse_text = [](const std::string& f) {
-    return parse_llama2c(std::as_bytes(std::span(f)));
-  };
+  const auto parse_text = [](const std::string& f) { return parse_llama2c(testing::source_of(f)); };
   ASSERT_TRUE(parse_text(file).ok()) << parse_text(file).status().message();
   for (size_t n = 0; n < file.size(); n += 61)
     EXPECT_FALSE(parse_text(file.substr(0, n)).ok()) << n;

@@ -33,7 +33,7 @@ class RandomRows final : public RowSource {
  public:
   RandomRows(uint64_t seed, float rms) : seed_(seed), rms_(rms) {}
 
-  void read(int64_t row, std::span<float> out) const override {
+  Status read(int64_t row, std::span<float> out) override {
     Random r = of_row(row);
     const float scale = rms_ * std::sqrt(3.0F) / 2147483648.0F;
     for (size_t i = 0; i < out.size(); i += 2) {
@@ -43,24 +43,25 @@ class RandomRows final : public RowSource {
         out[i + 1] = static_cast<float>(static_cast<int32_t>(bits >> 32)) * scale;
       }
     }
+    return {};
   }
   bool has_codes(const Encoding& e) const override {
     return e.target == Target::kQ8 || e.target == Target::kQ4;
   }
-  bool codes(int64_t row, const Encoding& e, std::span<int8_t> codes,
-             std::span<float> scales) const override {
+  Status codes(int64_t row, const Encoding& e, std::span<int8_t> codes,
+               std::span<float> scales) override {
     Random r = of_row(row);
     if (e.target == Target::kQ8) {
       fill<8>(r, codes, [](uint64_t bits) { return static_cast<int>(bits % 255) - 127; });
       std::fill(scales.begin(), scales.end(), rms_ / 73.6F);
-      return true;
+      return {};
     }
     fill<4>(r, codes, [](uint64_t bits) { return static_cast<int>(bits) - 8; });
     // The signs of the scales cancel the mean of the codes, which is -1/2.
     for (size_t g = 0; g < scales.size(); ++g) {
       scales[g] = (r.next() & 1) != 0 ? rms_ / 4.64F : -rms_ / 4.64F;
     }
-    return true;
+    return {};
   }
 
  private:

@@ -31,10 +31,11 @@ Result<DecoderOptions> decoder_options(const ModelShape& shape, const ConvertOpt
   const int64_t most = std::min(shape.context, kLargestContext);
   if (out.max_context < 1 || out.max_context > most) {
     return invalid_argument(
-        fmt::format("a context of {}: the model takes 1 to {}", out.max_context, most));
+        fmt::format("context: expected 1 to {}, got {}", most, out.max_context));
   }
   if (o.max_tokens < 2) {
-    return invalid_argument(fmt::format("{} tokens in one call: at least 2", o.max_tokens));
+    return invalid_argument(
+        fmt::format("tokens of a call: expected 2 or more, got {}", o.max_tokens));
   }
   out.max_tokens = std::min(o.max_tokens, out.max_context);
   out.kv_type = o.kv_type;

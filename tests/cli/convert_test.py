@@ -75,7 +75,7 @@ class Errors(Convert):
                       self.refused(BAD_FILE, "convert", self.folder / "hf"))
 
     def test_bad_options(self):
-        self.assertIn("a context of 4096: the model takes 1 to 128",
+        self.assertIn("context: expected 1 to 128, got 4096",
                       self.refused(USAGE, "convert", CONVERT / "qwen2", "--max-context", "4096"))
         for option in (("--quantize", "q3"), ("--kv", "q8"), ("--group-size", "0"), ("--max-tokens", "1")):
             result = tool("convert", CONVERT / "qwen2", "-o", self.folder / "m.pte", *option)

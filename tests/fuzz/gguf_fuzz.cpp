@@ -7,13 +7,16 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const pteryx::fuzz::Input input(data, size);
-  const auto file = pteryx::convert::GgufFile::parse(input.bytes());
+  auto file = pteryx::convert::GgufFile::parse(pteryx::fuzz::source_of(input.bytes()));
   if (!file.ok()) {
     pteryx::fuzz::expect_refusal(file.status());
     return 0;
   }
   pteryx::fuzz::read_all(file->tensors());
-  const auto model = pteryx::convert::model_from_gguf(input.bytes());
+  std::vector<pteryx::convert::GgufFile> parts;
+  parts.push_back(std::move(file).value());
+  const auto model =
+      pteryx::convert::model_from_gguf(std::move(parts), pteryx::convert::TokenizerFrom::kSource);
   if (model.ok()) {
     pteryx::fuzz::expect_sound(model->shape);
   } else {

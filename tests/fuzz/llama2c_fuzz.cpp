@@ -4,7 +4,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const pteryx::fuzz::Input input(data, size);
-  const auto model = pteryx::convert::model_from_llama2c(input.bytes());
+  const auto model = pteryx::convert::model_from_llama2c(pteryx::fuzz::source_of(input.bytes()));
   if (model.ok()) {
     pteryx::fuzz::expect_sound(model->shape);
     pteryx::fuzz::read_all(model->weights);

@@ -7,7 +7,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const pteryx::fuzz::Input input(data, size);
   pteryx::convert::Checkpoint c;
-  const pteryx::Status s = pteryx::convert::parse_safetensors(input.bytes(), "file", c);
+  const pteryx::Status s =
+      pteryx::convert::parse_safetensors(pteryx::fuzz::source_of(input.bytes()), c);
   if (s.ok()) {
     pteryx::fuzz::read_all(c);
   } else {

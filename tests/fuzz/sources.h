@@ -3,21 +3,27 @@
 #pragma once
 
 #include <cstdlib>
+#include <memory>
 #include <vector>
 
 #include "check.h"
 
+#include "pteryx/base/source.h"
 #include "pteryx/convert/model.h"
 
 namespace pteryx::fuzz {
 
+inline SourcePtr source_of(Bytes bytes) { return std::make_shared<MemorySource>("file", bytes); }
+
 // Every row can be read, and the bytes are as many as the dims say.
 inline void read_all(const convert::Checkpoint& c) {
-  for (const auto& [name, t] : c.tensors) {
-    if (convert::data_bytes(t.type, t.dims.span()) != t.data.size()) std::abort();
-    if (t.data.empty()) continue;  // no rows, of whatever length
+  for (const auto& [name, t] : c.tensors()) {
+    if (convert::data_bytes(t.type, t.dims.span()) != t.size) std::abort();
+    if (t.size == 0) continue;  // no rows, of whatever length
     std::vector<float> row(static_cast<size_t>(t.cols()));
-    for (int64_t r = 0; r < t.rows(); ++r) t.read_row(r, row);
+    for (int64_t r = 0; r < t.rows(); ++r) {
+      if (!t.read_row(r, row).ok()) std::abort();
+    }
   }
 }
 

@@ -148,8 +148,28 @@ std::string GgufBuilder::finish(uint32_t version) const {
   return out + data_;
 }
 
-GgufBuilder gguf_of(const TinyModel& m, Blocks blocks) {
-  const ModelShape& s = m.shape;
+void GgufBuilder::vocabulary(int64_t size) {
+  std::vector<std::string> tokens;
+  for (int64_t i = 0; i < size; ++i) tokens.push_back(fmt::format("t{}", i));
+  text("tokenizer.ggml.model", "gpt2");
+  text("tokenizer.ggml.pre", "smollm");
+  texts("tokenizer.ggml.tokens", tokens);
+}
+
+namespace {
+
+void add_tensors(const TinyModel& m, Blocks blocks, GgufBuilder& b, size_t first, size_t count) {
+  size_t at = 0;
+  for (const auto& [name, tensor] : m.tensors) {
+    const size_t i = at++;
+    if (i < first || i >= first + count) continue;
+    const bool packed = blocks == Blocks::kQ4_0 && tensor.first.rank() == 2;
+    b.tensor(gguf_name(name, m.shape), packed ? 2 : 0, tensor.first,
+             packed ? as_q4_0(tensor.second) : as_f32(tensor.second));
+  }
+}
+
+GgufBuilder metadata_of(const ModelShape& s, Texts texts) {
   GgufBuilder b;
   b.text("general.architecture", s.architecture);
   const auto u32 = [&](std::string_view key, int64_t v) {
@@ -164,12 +184,44 @@ GgufBuilder gguf_of(const TinyModel& m, Blocks blocks) {
   u32("context_length", s.context);
   b.f32(s.architecture + ".attention.layer_norm_rms_epsilon", static_cast<float>(s.norm_eps));
   b.f32(s.architecture + ".rope.freq_base", static_cast<float>(s.rope_theta));
-  for (const auto& [name, tensor] : m.tensors) {
-    const bool packed = blocks == Blocks::kQ4_0 && tensor.first.rank() == 2;
-    b.tensor(gguf_name(name, s), packed ? 2 : 0, tensor.first,
-             packed ? as_q4_0(tensor.second) : as_f32(tensor.second));
-  }
+  if (texts == Texts::kVocabulary) b.vocabulary(s.vocabulary);
   return b;
+}
+
+}  // namespace
+
+GgufBuilder gguf_of(const TinyModel& m, Blocks blocks, Texts texts) {
+  GgufBuilder b = metadata_of(m.shape, texts);
+  add_tensors(m, blocks, b, 0, m.tensors.size());
+  return b;
+}
+
+std::vector<std::string> write_split_gguf(const TinyModel& m, const std::string& name,
+                                          size_t parts) {
+  std::vector<std::string> paths;
+  const size_t per_part = m.tensors.size() / parts + 1;
+  for (size_t i = 0; i < parts; ++i) {
+    GgufBuilder b = i == 0 ? metadata_of(m.shape, Texts::kVocabulary) : GgufBuilder();
+    b.u32("split.no", static_cast<uint32_t>(i));
+    b.u32("split.count", static_cast<uint32_t>(parts));
+    b.u32("split.tensors.count", static_cast<uint32_t>(m.tensors.size()));
+    add_tensors(m, Blocks::kF32, b, i * per_part, per_part);
+    paths.push_back(fmt::format("{}-{:05}-of-{:05}.gguf", name, i + 1, parts));
+    write_file(paths.back(), b.finish());
+  }
+  return paths;
+}
+
+std::string llama2c_tokenizer(size_t size) {
+  std::string out;
+  put(out, static_cast<int32_t>(8));  // the longest token
+  for (size_t i = 0; i < size; ++i) {
+    const std::string token = fmt::format("t{}", i);
+    put(out, -static_cast<float>(i));
+    put(out, static_cast<int32_t>(token.size()));
+    out += token;
+  }
+  return out;
 }
 
 std::string safetensors_of(const TinyModel& m) { return safetensors_text(m.tensors); }

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <span>
 
 #include <unistd.h>
 
@@ -134,6 +135,20 @@ TempFolder::TempFolder() {
 TempFolder::~TempFolder() {
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
+}
+
+SourcePtr source_of(const std::string& text, std::string name) {
+  return std::make_shared<MemorySource>(std::move(name), std::as_bytes(std::span(text)));
+}
+
+SourceTensor tensor_of(std::string name, SourceType type, const Dims& dims,
+                       const std::string& data) {
+  return {.name = std::move(name),
+          .type = type,
+          .dims = dims,
+          .file = source_of(data),
+          .offset = 0,
+          .size = data.size()};
 }
 
 void write_file(const std::string& path, std::string_view content) {

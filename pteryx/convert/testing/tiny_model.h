@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "pteryx/base/dims.h"
+#include "pteryx/convert/checkpoint.h"
 #include "pteryx/convert/model.h"
-#include "pteryx/convert/source.h"
 
 namespace pteryx::convert::testing {
 
@@ -51,6 +51,11 @@ class TempFolder {
  private:
   std::filesystem::path path_;
 };
+// A source of a text that outlives it, and a tensor that is all of one.
+SourcePtr source_of(const std::string& text, std::string name = "x");
+SourceTensor tensor_of(std::string name, SourceType type, const Dims& dims,
+                       const std::string& data);
+
 void write_file(const std::string& path, std::string_view content);
 std::string read_file(const std::string& path);
 
@@ -65,6 +70,7 @@ class GgufBuilder {
   void floats(std::string_view key, const std::vector<float>& values);
   void integers(std::string_view key, const std::vector<int32_t>& values);
   void tensor(std::string_view name, uint32_t ggml_type, const Dims& dims, std::string_view data);
+  void vocabulary(int64_t size);  // a tokenizer of "t0", "t1", ...
   std::string finish(uint32_t version = 3) const;
 
  private:
@@ -75,7 +81,13 @@ class GgufBuilder {
 
 // Matrices as Q4_0 blocks, which is exact for Grid::kSigned4, or as F32.
 enum class Blocks : uint8_t { kF32, kQ4_0 };
-GgufBuilder gguf_of(const TinyModel& m, Blocks blocks);
+enum class Texts : uint8_t { kVocabulary, kNone };
+GgufBuilder gguf_of(const TinyModel& m, Blocks blocks, Texts texts = Texts::kVocabulary);
+// The same over files: NAME-00001-of-00003.gguf and so on. All metadata is in the first.
+std::vector<std::string> write_split_gguf(const TinyModel& m, const std::string& name,
+                                          size_t parts);
+// A llama2.c tokenizer of so many tokens.
+std::string llama2c_tokenizer(size_t size);
 // With a shard for every `per_shard` tensors; 0: one file.
 void write_folder(const TinyModel& m, const std::string& folder, size_t per_shard = 0);
 std::string safetensors_of(const TinyModel& m);

@@ -5,16 +5,14 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "pteryx/base/bytes.h"
 #include "pteryx/base/dims.h"
-#include "pteryx/base/file.h"
+#include "pteryx/base/source.h"
 #include "pteryx/base/status.h"
 
 namespace pteryx::convert {
@@ -47,29 +45,50 @@ inline std::string_view name(SourceType type) { return format(type).name; }
 struct SourceTensor {
   std::string name;
   SourceType type = SourceType::kF32;
-  Dims dims;   // row-major, outermost first; the last is a multiple of block_elems
-  Bytes data;  // exactly as long as dims and type say
+  Dims dims;            // row-major, outermost first; the last is a multiple of block_elems
+  SourcePtr file;       // holds all of it
+  uint64_t offset = 0;  // in the file
+  uint64_t size = 0;    // bytes: exactly what dims and type say
 
   int64_t cols() const { return dims.empty() ? 1 : dims.back(); }
   int64_t rows() const { return cols() == 0 ? 0 : numel(dims) / cols(); }
-  Bytes row(int64_t r) const;
-  void read_row(int64_t r, std::span<float> out) const;  // out holds cols() values
+  uint64_t row_bytes() const;
+  // As many rows as `out` holds, as they are in the file. Errors: kIo.
+  Status read_bytes(int64_t first_row, MutableBytes out) const;
+  void decode(Bytes row, std::span<float> out) const;  // out holds cols() values
+  Status read_row(int64_t row, std::span<float> out) const;
 };
 
 // Bytes of a tensor from a file; nullopt where they overflow, a dim is negative or the last is not
 // whole blocks.
 std::optional<uint64_t> data_bytes(SourceType type, std::span<const int64_t> dims);
 
-struct Checkpoint {
-  std::vector<std::shared_ptr<const MappedFile>> files;  // what data points into
-  std::map<std::string, SourceTensor, std::less<>> tensors;
-  // Tensors that are there but in a format that is not read, and its name.
-  std::map<std::string, std::string, std::less<>> unreadable;
+class Checkpoint {
+ public:
+  // Errors: kInvalidProgram for a name that is there already.
+  Status add(SourceTensor tensor);
+  // A tensor of a type that is not read; only an error when somebody asks for it.
+  Status add_unreadable(std::string tensor, std::string type, const Source& file);
+  Status add_all(Checkpoint other);
 
   const SourceTensor* find(std::string_view tensor) const;
+  bool has(std::string_view tensor) const;  // readable or not
   // The tensor, with exactly these dims. Errors: kInvalidProgram (missing, other dims),
   // kUnsupported (its format).
   Result<const SourceTensor*> get(std::string_view tensor, const Dims& dims) const;
+
+  size_t size() const { return tensors_.size() + unreadable_.size(); }
+  const std::map<std::string, SourceTensor, std::less<>>& tensors() const { return tensors_; }
+
+ private:
+  struct Unreadable {
+    std::string type;
+    std::string file;
+  };
+  Status check_new(const std::string& tensor, const std::string& file) const;
+
+  std::map<std::string, SourceTensor, std::less<>> tensors_;
+  std::map<std::string, Unreadable, std::less<>> unreadable_;
 };
 
 }  // namespace pteryx::convert

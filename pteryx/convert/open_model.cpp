@@ -1,0 +1,133 @@
+// From a path to a model: which kind of source it is, which files it has, and whether what it says
+// beside the weights can be used.
+// SPDX-License-Identifier: BSD-3-Clause
+#include <filesystem>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "pteryx/convert/file_kind.h"
+#include "pteryx/convert/gguf_parts.h"
+#include "pteryx/convert/llama2c.h"
+#include "pteryx/convert/model.h"
+#include "pteryx/llm/chat/template.h"
+#include "pteryx/llm/tokenizer/embedded.h"
+#include "pteryx/llm/tokenizer/tokenizer.h"
+#include "pteryx/program/vocabulary.h"
+
+namespace pteryx::convert {
+namespace {
+
+constexpr std::string_view kExpected =
+    "expected a GGUF file, a Hugging Face folder or a llama2.c checkpoint";
+
+// Why a file of this kind is no source.
+Status refuse(const std::string& path, FileKind kind) {
+  switch (kind) {
+    case FileKind::kProgram:
+      return invalid_argument(fmt::format("{} is already a program: use it directly", path));
+    case FileKind::kProgramData:
+      return invalid_argument(fmt::format("{} is the data of a program: {}", path, kExpected));
+    case FileKind::kSafetensors:
+    case FileKind::kJson:
+      return invalid_argument(
+          fmt::format("{} is {}: give the folder that holds config.json", path, describe(kind)));
+    case FileKind::kPyTorch:
+      return unsupported(fmt::format(
+          "{} is a PyTorch checkpoint: of Hugging Face folders only safetensors are read", path));
+    case FileKind::kFolder:
+      return invalid_program(fmt::format("{}: no config.json in this folder: {}", path, kExpected));
+    case FileKind::kEmpty: return invalid_program(fmt::format("{} is empty: {}", path, kExpected));
+    default: return invalid_program(fmt::format("{}: {}", path, kExpected));
+  }
+}
+
+// A file of no known kind may be a llama2.c checkpoint of the wrong length: then say so.
+Status refuse_unknown(const std::string& path, const SourcePtr& file) {
+  const auto parsed = parse_llama2c(file);
+  const std::string_view why = parsed.ok() ? std::string_view() : parsed.status().message();
+  if (!why.starts_with("llama2.c")) return refuse(path, FileKind::kUnknown);
+  return invalid_program(fmt::format("{}: {}, and is not that either: {}", path, kExpected, why));
+}
+
+Result<Model> model_from_file(const std::string& path, TokenizerFrom tokenizer) {
+  PTERYX_ASSIGN(const SourcePtr file, open_source(path));
+  PTERYX_ASSIGN(const FileKind kind, file_kind(file));
+  if (kind == FileKind::kLlama2c) return model_from_llama2c(file);
+  if (kind == FileKind::kUnknown) return refuse_unknown(path, file);
+  if (kind != FileKind::kGguf) return refuse(path, kind);
+  PTERYX_ASSIGN(std::vector<GgufFile> parts, open_gguf(path));
+  auto m = model_from_gguf(std::move(parts), tokenizer);
+  if (!m.ok()) return std::move(m).status().during("reading " + path);
+  return m;
+}
+
+Status replace_tokenizer(const std::string& path, ModelTexts& texts) {
+  PTERYX_ASSIGN(texts.tokenizer, read_all(path, llm::kLargestTokenizer));
+  texts.tokenizer_kind = name(llm::tokenizer_file(std::as_bytes(std::span(texts.tokenizer))));
+  return {};
+}
+
+Status check_tokenizer(const Model& m) {
+  const ModelTexts& t = m.texts;
+  if (t.tokenizer_kind.empty()) return {};
+  PTERYX_ASSIGN(
+      const llm::TokenizerPtr tokenizer,
+      llm::read_embedded_tokenizer(std::as_bytes(std::span(t.tokenizer)), t.tokenizer_kind));
+  return llm::check_fit(*tokenizer, m.shape.vocabulary);
+}
+
+// A template that is none is an error. One that uses what ours does not know only stops `chat`.
+Status check_template(Model& m) {
+  if (m.texts.chat_template.empty()) return {};
+  auto parsed = llm::chat::Template::parse(m.texts.chat_template);
+  if (parsed.ok()) return {};
+  if (parsed.status().code() != Code::kUnsupported) {
+    return std::move(parsed).status().during("reading the chat template");
+  }
+  m.warnings.push_back(fmt::format("chat will refuse this model: {}", parsed.status().message()));
+  return {};
+}
+
+}  // namespace
+
+std::vector<Attachment> ModelTexts::attachments() && {
+  std::vector<Attachment> out;
+  for (auto& [key, text] : {std::pair(program::kTokenizerKey, &tokenizer),
+                            std::pair(program::kTokenizerKindKey, &tokenizer_kind),
+                            std::pair(program::kTokenizerConfigKey, &tokenizer_config),
+                            std::pair(program::kChatTemplateKey, &chat_template)}) {
+    if (!text->empty()) out.push_back({std::string(key), std::move(*text)});
+  }
+  return out;
+}
+
+Result<Model> open_model(const std::string& path, const std::string& tokenizer) {
+  const auto from = tokenizer.empty() ? TokenizerFrom::kSource : TokenizerFrom::kElsewhere;
+  std::error_code ignored;
+  const bool folder = std::filesystem::is_directory(path, ignored);
+  if (folder) {
+    PTERYX_ASSIGN(const FileKind kind, file_kind(path));
+    if (kind != FileKind::kHuggingFace) return refuse(path, kind);
+  }
+  PTERYX_ASSIGN(Model m, folder ? model_from_folder(path, from) : model_from_file(path, from));
+  if (!tokenizer.empty()) PTERYX_TRY(replace_tokenizer(tokenizer, m.texts));
+  const std::string& where = tokenizer.empty() ? path : tokenizer;
+  Status s = check_tokenizer(m);
+  if (!s.ok()) return std::move(s).during("reading the tokenizer of " + where);
+  s = check_template(m);
+  if (!s.ok()) return std::move(s).during("reading " + path);
+  return m;
+}
+
+Result<std::vector<std::string>> source_files(const std::string& source) {
+  PTERYX_ASSIGN(const FileKind kind, file_kind(source));
+  if (kind == FileKind::kHuggingFace) return folder_files(source);
+  if (kind == FileKind::kFolder) return refuse(source, kind);
+  if (kind != FileKind::kGguf || !is_part_name(source)) return std::vector{source};
+  PTERYX_ASSIGN(const SourcePtr file, open_source(source));
+  PTERYX_ASSIGN(const GgufFile part, GgufFile::parse(file));
+  return gguf_parts(source, part);
+}
+
+}  // namespace pteryx::convert
