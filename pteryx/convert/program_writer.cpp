@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "pteryx/base/checked.h"
-#include "pteryx/convert/output_file.h"
+#include "pteryx/base/output_file.h"
 #include "pteryx/convert/sha256.h"
 #include "pteryx/program/program_generated.h"
 
