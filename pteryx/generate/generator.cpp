@@ -22,6 +22,12 @@ double log_probability(std::span<const float> logits, int64_t token) {
   return logits[static_cast<size_t>(token)] - peak - std::log(sum);
 }
 
+// Pieces of a prompt that a caller wants a say in between: so many tokens at first, then as many as
+// take about so long.
+constexpr size_t kFirstPiece = 32;
+constexpr size_t kSmallestPiece = 8;
+constexpr double kPieceMs = 200;
+
 // How much of the end of `text` could be the beginning of `stop`.
 size_t overlap(std::string_view text, std::string_view stop) {
   for (size_t n = std::min(text.size(), stop.size() - 1); n > 0; --n) {
@@ -76,6 +82,7 @@ Status Generator::begin(std::span<const int64_t> ids, const GenerateOptions& opt
   position_ = static_cast<int64_t>(read_);
   timings_ = {.prompt_tokens = static_cast<int64_t>(ids.size()),
               .cached_tokens = static_cast<int64_t>(read_)};
+  piece_ = kFirstPiece;
   last_.reset();
   held_.clear();
   decoder_.reset();
@@ -98,15 +105,35 @@ Result<Piece> Generator::step() {
   return accept(token, std::nullopt);
 }
 
-// A chunk at a time; the last one draws the first token.
-Result<Piece> Generator::read_input() {
+size_t Generator::next_piece() const {
   const auto chunk = static_cast<size_t>(model_.info().chunk);
-  const size_t count = std::min(input_.size() - read_, chunk);
+  return std::min(input_.size() - read_, options_.responsive ? std::min(piece_, chunk) : chunk);
+}
+
+// All but the last of the prompt: waits for nothing, unless the caller wants to hear of it.
+Status Generator::read_piece(std::span<const int64_t> tokens) {
+  Steps& steps = model_.steps();
+  if (!options_.responsive) return steps.feed(tokens, position_);
+  const Clock::time_point start = Clock::now();
+  PTERYX_TRY(steps.start(tokens, position_));
+  PTERYX_TRY(drain());  // what it draws is known already
+  const double ms = ms_between(start, Clock::now());
+  const bool compiled = read_ > static_cast<size_t>(timings_.cached_tokens);
+  if (ms < kPieceMs / 2) {
+    piece_ *= 2;
+  } else if (ms > kPieceMs * 2 && compiled && piece_ > kSmallestPiece) {
+    piece_ /= 2;
+  }
+  return {};
+}
+
+// A piece at a time; the last one draws the first token.
+Result<Piece> Generator::read_input() {
+  const size_t count = next_piece();
   const std::span<const int64_t> tokens = std::span(input_).subspan(read_, count);
   const bool last = read_ + count == input_.size();
   if (last && options_.log_probabilities) return step_with_logits(tokens);
-  PTERYX_TRY(last ? model_.steps().start(tokens, position_)
-                  : model_.steps().feed(tokens, position_));
+  PTERYX_TRY(last ? model_.steps().start(tokens, position_) : read_piece(tokens));
   read_ += count;
   position_ += static_cast<int64_t>(count);
   cached_.insert(cached_.end(), tokens.begin(), tokens.end());

@@ -40,6 +40,9 @@ struct GenerateOptions {
   bool ignore_end = false;
   bool shift = false;              // at the end of the context, forget the older half and go on
   bool log_probabilities = false;  // of drawn tokens, by the softmax of the logits as they are
+  // The prompt is read in pieces that take a fraction of a second each, so that the caller can show
+  // how far it is and cancel; costs a little speed.
+  bool responsive = false;
 };
 
 struct Piece {
@@ -81,6 +84,8 @@ class Generator {
   const Timings& timings() const { return timings_; }
   // The prompt and all tokens drawn since begin, the one that ended the text left out.
   const std::vector<int64_t>& ids() const { return ids_; }
+  // How many tokens of the prompt the caches hold so far.
+  int64_t prompt_read() const { return static_cast<int64_t>(read_); }
   // Forgets what the caches hold.
   void reset() { cached_.clear(); }
 
@@ -88,6 +93,8 @@ class Generator {
   using Clock = std::chrono::steady_clock;
 
   Result<Piece> read_input();
+  size_t next_piece() const;
+  Status read_piece(std::span<const int64_t> tokens);
   Status fill();
   Result<Piece> accept(int64_t token, std::optional<double> log_probability);
   Result<Piece> step_with_logits(std::span<const int64_t> tokens);
@@ -101,6 +108,7 @@ class Generator {
   std::vector<int64_t> ids_;
   std::vector<int64_t> input_;   // what is read before tokens are drawn
   size_t read_ = 0;              // of it
+  size_t piece_ = 0;             // tokens of it to read at once, where the caller wants a say
   std::vector<int64_t> cached_;  // tokens whose rows the caches hold, by position
   std::optional<int64_t> last_;  // drawn, and perhaps not yet in the caches
   int64_t position_ = 0;         // of the next step
