@@ -1,7 +1,9 @@
-// pteryx bench: how fast a language model reads and writes. SPDX-License-Identifier: BSD-3-Clause
+// pteryx bench: tokens per second of prompts and of generated text. SPDX-License-Identifier:
+// BSD-3-Clause
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -67,6 +69,7 @@ Result<Row> bench_prompt(generate::Model& m, int64_t count, int repeats) {
   Row row{.test = fmt::format("prompt {}", count), .tokens = count};
   const std::vector<int64_t> ids = some_tokens(count, m.info().vocabulary);
   for (int i = -1; i < repeats; ++i) {
+    if (InterruptGuard::interrupted()) return Status(Code::kCancelled, "interrupted");
     const auto start = Clock::now();
     PTERYX_TRY(read_prompt(m, ids));
     if (i >= 0) row.speeds.push_back(static_cast<double>(count) / seconds_since(start));
@@ -74,13 +77,14 @@ Result<Row> bench_prompt(generate::Model& m, int64_t count, int repeats) {
   return row;
 }
 
-// Tokens from a context of that length on. Speed does not hang on what the caches hold, so they are
-// not filled first.
+// New tokens from a context of that length on. Speed does not depend on what the caches hold, so
+// they are not filled first.
 Result<Row> bench_text(generate::Model& m, int64_t context, int64_t count, int repeats) {
   Row row{.test = fmt::format("text {}", count), .tokens = count, .context = context};
   Steps& steps = m.steps();
   double host = 0;
   for (int i = -1; i < repeats; ++i) {
+    if (InterruptGuard::interrupted()) return Status(Code::kCancelled, "interrupted");
     const int64_t first = 1;
     PTERYX_TRY(steps.start(std::span(&first, 1), context));
     PTERYX_TRY(wait_all(steps));
@@ -116,15 +120,14 @@ double deviation(const std::vector<double>& v) {
 }
 
 void print_table(const OpenedModel& m, const std::vector<Row>& rows, uint64_t bytes) {
-  fmt::print("GPU: {} ({}), {:.1f} MiB of its memory in use, loaded in {:.0f} ms\n",
-             m.device->caps().adapter, m.device->caps().provider,
-             static_cast<double>(bytes) / (1 << 20), m.load_ms);
-  fmt::print("{:>12}  {:>8}  {:>20}  {:>10}  {:>9}\n", "test", "context", "tokens/s", "best",
-             "host us");
+  print("GPU: {} ({}), {:.1f} MiB of its memory in use, loaded in {:.0f} ms\n",
+        m.device->caps().adapter, m.device->caps().provider, static_cast<double>(bytes) / (1 << 20),
+        m.load_ms);
+  print("{:>12}  {:>8}  {:>20}  {:>10}  {:>9}\n", "test", "context", "tokens/s", "best", "host us");
   for (const Row& r : rows) {
-    fmt::print("{:>12}  {:>8}  {:>20}  {:>10.1f}  {:>9}\n", r.test, r.context,
-               fmt::format("{:.1f} +- {:.1f}", mean(r.speeds), deviation(r.speeds)), best(r.speeds),
-               r.host_us > 0 ? fmt::format("{:.1f}", r.host_us) : "");
+    print("{:>12}  {:>8}  {:>20}  {:>10.1f}  {:>9}\n", r.test, r.context,
+          fmt::format("{:.1f} +- {:.1f}", mean(r.speeds), deviation(r.speeds)), best(r.speeds),
+          r.host_us > 0 ? fmt::format("{:.1f}", r.host_us) : "");
   }
 }
 
@@ -147,36 +150,37 @@ json as_json(const OpenedModel& m, const std::vector<Row>& rows, uint64_t bytes)
 }
 
 int bench(const Options& o) {
-  int exit = kSuccess;
-  const auto opened = open_model(o.model, exit);
-  if (opened == nullptr) return exit;
+  const InterruptGuard guard;
+  Progress progress("opening " + o.model.path);
+  const auto opened = open_model(o.model, progress);
+  if (!opened.ok()) return fail(opened.status());
   generate::Model& m = *opened->model;
   std::vector<Row> rows;
   const auto add = [&](Result<Row> row) {
     if (row.ok()) rows.push_back(*row);
     return row.ok() ? Status() : std::move(row).status();
   };
+  progress.begin("measuring");
   for (const int64_t count : o.prompts) {
     if (count > m.info().context) {
-      fmt::print(stderr, "pteryx: prompt {} left out: the context is {}\n", count,
-                 m.info().context);
+      note("pteryx: prompt of {} tokens skipped: the context holds {}\n", count, m.info().context);
       continue;
     }
-    if (const Status s = add(bench_prompt(m, count, o.repeats)); !s.ok()) return fail(s, kFailed);
+    if (const Status s = add(bench_prompt(m, count, o.repeats)); !s.ok()) return fail(s);
   }
   for (const int64_t context : o.contexts) {
     if (o.tokens == 0) break;
     if (context + o.tokens + 1 > m.info().context) {
-      fmt::print(stderr, "pteryx: text {} at context {} left out: the context is {}\n", o.tokens,
-                 context, m.info().context);
+      note("pteryx: {} new tokens at context {} skipped: the context holds {}\n", o.tokens, context,
+           m.info().context);
       continue;
     }
-    if (const Status s = add(bench_text(m, context, o.tokens, o.repeats)); !s.ok())
-      return fail(s, kFailed);
+    if (const Status s = add(bench_text(m, context, o.tokens, o.repeats)); !s.ok()) return fail(s);
   }
+  progress.end();
   const uint64_t bytes = opened->device->counters().buffer_bytes_alive;
   if (o.as_json) {
-    fmt::print("{}\n", as_json(*opened, rows, bytes).dump(2));
+    print_json(as_json(*opened, rows, bytes));
   } else {
     print_table(*opened, rows, bytes);
   }
@@ -187,23 +191,17 @@ int bench(const Options& o) {
 
 void add_bench(CLI::App& app, Action& action) {
   auto o = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("bench", "Measure how fast a model reads and writes");
+  CLI::App* sub = app.add_subcommand("bench", "Measure prefill and decode speed");
   add_model_arguments(*sub, o->model);
-  sub->add_option("-p,--prompt", o->prompts, "lengths of prompts to read, e.g. 128,512,2048")
-      ->delimiter(',')
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  sub->add_option("-n,--tokens", o->tokens, "tokens to write; 0: none")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  sub->add_option("-c,--context", o->contexts, "lengths of the context to write them from")
-      ->delimiter(',')
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  sub->add_option("-r,--repeats", o->repeats, "repeats of each")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000));
-  sub->add_flag("--json", o->as_json, "print as JSON");
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  add_numbers<int64_t>(*sub, "-p,--prompt", o->prompts, {1, kMost},
+                       "prompt lengths to measure, in tokens");
+  add_number<int64_t>(*sub, "-n,--tokens", o->tokens, {0, kMost},
+                      "number of new tokens to measure; 0: none");
+  add_numbers<int64_t>(*sub, "-c,--context", o->contexts, {0, kMost},
+                       "context lengths to generate from");
+  add_number<int>(*sub, "-r,--repeats", o->repeats, {1, 1000}, "repeats of each measurement");
+  add_json(*sub, o->as_json, "print as JSON");
   sub->callback([o, &action] { action = [o] { return bench(*o); }; });
 }
 

@@ -1,9 +1,4 @@
 // pteryx chat: a conversation with a language model. SPDX-License-Identifier: BSD-3-Clause
-#include "chat.h"
-
-#include <csignal>
-#include <cstdio>
-
 #include <fmt/format.h>
 
 #include "conversation.h"
@@ -28,33 +23,13 @@ constexpr std::string_view kHelp =
     "/quit       end; Ctrl-D does, too\n"
     "Ctrl-C stops an answer. Everything else is said to the model.\n";
 
-volatile std::sig_atomic_t interrupted = 0;
-
-// Ctrl-C stops the answer and not the program while one of these is there.
-class InterruptGuard {
- public:
-  InterruptGuard() {
-    interrupted = 0;
-    struct sigaction action = {};
-    action.sa_handler = [](int) { interrupted = 1; };
-    action.sa_flags = SA_RESTART;
-    sigaction(SIGINT, &action, &before_);
-  }
-  ~InterruptGuard() { sigaction(SIGINT, &before_, nullptr); }
-  InterruptGuard(const InterruptGuard&) = delete;
-  InterruptGuard& operator=(const InterruptGuard&) = delete;
-
- private:
-  struct sigaction before_ = {};
-};
-
 void print_timings(const generate::Generator& g) {
   const generate::Timings& t = g.timings();
-  fmt::print(stderr,
-             "prompt {} tokens, {} of them cached, {:.1f} ms; answer {} tokens, {:.1f} ms, "
-             "{:.1f} tokens/s (stopped by: {})\n",
-             t.prompt_tokens, t.cached_tokens, t.prompt_ms, t.new_tokens, t.decode_ms,
-             t.decode_speed(), name(g.reason()));
+  note(
+      "prompt {} tokens, {} of them cached, {:.1f} ms; answer {} tokens, {:.1f} ms, "
+      "{:.1f} tokens/s (stopped by: {})\n",
+      t.prompt_tokens, t.cached_tokens, t.prompt_ms, t.new_tokens, t.decode_ms, t.decode_speed(),
+      name(g.reason()));
 }
 
 class Chat {
@@ -77,7 +52,7 @@ class Chat {
         fail(s, kFailed);
         if (s.code() != Code::kInvalidArgument) return kFailed;
       }
-      std::fflush(stdout);
+      flush();
     }
     return kSuccess;
   }
@@ -103,7 +78,7 @@ class Chat {
     } else if (word == "/reset") {
       reset();
     } else if (word == "/help") {
-      fmt::print("{}", kHelp);
+      print("{}", kHelp);
     } else {
       return invalid_argument(fmt::format("no command '{}'; /help lists them", word));
     }
@@ -114,7 +89,7 @@ class Chat {
   Status turn(const std::string& text) {
     messages_.push_back({"user", text});
     auto said = answer();
-    if (!said.ok() || (interrupted != 0 && said->empty())) {
+    if (!said.ok() || (InterruptGuard::interrupted() && said->empty())) {
       messages_.pop_back();
       if (said.ok()) return {};
       return std::move(said).status().during("answering; what was said last is taken back");
@@ -130,19 +105,19 @@ class Chat {
     ++generate_.sampling.seed;  // so that a question asked again may have another answer
     std::string text;
     while (!generator_.done()) {
-      if (interrupted != 0) {
+      if (InterruptGuard::interrupted()) {
         generator_.cancel();
         break;
       }
       PTERYX_ASSIGN(const generate::Piece piece, generator_.step());
       text += piece.text;
-      std::fwrite(piece.text.data(), 1, piece.text.size(), stdout);
-      std::fflush(stdout);
+      write(piece.text);
+      flush();
     }
-    fmt::print("\n");
-    std::fflush(stdout);
+    print("\n");
+    flush();
     if (generator_.reason() == generate::StopReason::kContext)
-      fmt::print(stderr, "pteryx: the context is full; /reset begins a new conversation\n");
+      note("pteryx: the context is full; /reset begins a new conversation\n");
     if (options_.timings) print_timings(generator_);
     return text;
   }
@@ -155,19 +130,14 @@ class Chat {
 };
 
 int chat(Options& o) {
-  int exit = kSuccess;
-  const auto opened = open_model(o.model, exit);
-  if (opened == nullptr) return exit;
-  if (opened->model->tokenizer() == nullptr) {
-    return fail(invalid_argument(
-                    fmt::format("{} has no tokenizer: give one with --tokenizer", o.model.path)),
-                kUsage);
-  }
-  auto format = ChatFormat::of(*opened->model);
-  if (!format.ok()) return fail(format.status(), load_exit(format.status()));
+  Progress progress("opening " + o.model.path);
+  const auto opened = open_model(o.model, progress);
+  progress.end();
+  if (!opened.ok()) return fail(opened.status());
+  auto format = ChatFormat::of(*opened->model, o.model.path);
+  if (!format.ok()) return fail(format.status());
   if (!format->has_template()) {
-    fmt::print(stderr, "pteryx: {} has no chat template: going on with 'User:' and 'Assistant:'\n",
-               o.model.path);
+    note("pteryx: {} has no chat template: using 'User:' and 'Assistant:'\n", o.model.path);
   }
   return Chat(o, *opened->model, std::move(format).value(), o.sampling.options()).run();
 }

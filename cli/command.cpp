@@ -2,44 +2,44 @@
 #include "command.h"
 
 #include <array>
-#include <chrono>
 #include <cstdio>
 
 #include <unistd.h>
 
-#include <fmt/format.h>
+#include "interrupt.h"
+
+#include "pteryx/base/same_file.h"
+#include "pteryx/convert/file_kind.h"
 
 namespace pteryx::cli {
 
-int fail(const Status& status, int exit) {
-  fmt::print(stderr, "pteryx: {}\n", status.message());
-  return exit;
-}
-
-int load_exit(const Status& status) {
-  switch (status.code()) {
-    case Code::kInvalidProgram:
-    case Code::kUnsupported:
-    case Code::kIo: return kBadFile;
-    default: return kFailed;
-  }
-}
-
 void add_run_options(CLI::App& app, RunOptions& o) {
+  const std::string before = app.option_defaults()->get_group();
+  app.option_defaults()->group("GPU and precision");
   app.add_option("--adapter", o.adapter,
-                 "GPU to use: its number or part of its name in `pteryx doctor`, or 'software'");
-  app.add_option("--provider", o.provider, "WebGPU library: dawn or wgpu")
-      ->check(CLI::IsMember({"dawn", "wgpu"}));
-  app.add_option("--route", o.routes, "kernel routes to force, e.g. matmul:naive");
-  app.add_option("--precision", o.precision,
-                 "of matrix products: f32, or f16 to let operands be rounded to f16 where that is "
-                 "faster (sums stay f32)")
-      ->check(CLI::IsMember({"f32", "f16"}));
-  app.add_option("--data", o.data_files, "external data file (.ptd); may be repeated")
+                 "GPU to use: its number or part of its name in `pteryx doctor`, or 'software'")
+      ->type_name("NAME");
+  add_choice(app, "--provider", o.provider, {{"dawn", "dawn"}, {"wgpu", "wgpu"}},
+             "WebGPU library to use");
+  add_choice(app, "--precision", o.precision, {{"f32", Precision::kF32}, {"f16", Precision::kF16}},
+             "precision of matrix products; f16 rounds their operands where that is faster (sums "
+             "stay f32)")
+      ->envname("PTERYX_PRECISION");
+  add_data_option(app, o.data_files);
+  add_number<uint64_t>(app, "--memory-limit", o.memory_limit_mib, {0, uint64_t{1} << 30},
+                       "refuse to load what needs more GPU memory than this, in MiB; 0: no limit");
+  app.add_flag("--cpu", o.cpu_only, "run on the CPU every operator that has a CPU kernel");
+  app.add_option("--route", o.routes, "kernel routes to force, for tests, e.g. matmul:naive")
+      ->type_name("ROUTE,...")
+      ->envname("PTERYX_ROUTE");
+  app.option_defaults()->group(before);
+}
+
+void add_data_option(CLI::App& app, std::vector<std::string>& files) {
+  add_words(
+      app, "--data", files, [](std::string_view word) { return word.ends_with(".ptd"); },
+      "external data file (.ptd); may be repeated")
       ->type_name("FILE");
-  app.add_option("--memory-limit", o.memory_limit_mib,
-                 "refuse programs that need more GPU memory (MiB)");
-  app.add_flag("--cpu", o.cpu_only, "run on the CPU whatever has a CPU kernel");
 }
 
 namespace {
@@ -81,11 +81,13 @@ class QuietStderr {
 
 }  // namespace
 
-Result<std::shared_ptr<gpu::Device>> open(const RunOptions& o) {
+Result<std::shared_ptr<gpu::Device>> open_gpu(const RunOptions& o, Progress* progress) {
+  if (progress != nullptr) progress->begin("opening the GPU");
   QuietStderr quiet;
   auto device = gpu::open_device({.adapter = o.adapter, .provider = o.provider});
-  if (!device.ok()) quiet.show();
-  return device;
+  if (device.ok()) return device;
+  quiet.show();
+  return device_error(std::string(device.status().message()));
 }
 
 std::vector<gpu::ProviderReport> survey() {
@@ -93,29 +95,48 @@ std::vector<gpu::ProviderReport> survey() {
   return gpu::survey();
 }
 
-LoadOptions load_options(const RunOptions& o, std::shared_ptr<gpu::Device> device) {
+LoadOptions load_options(const RunOptions& o, std::shared_ptr<gpu::Device> device,
+                         Progress* progress) {
   LoadOptions options;
   options.data_files = o.data_files;
   options.device = std::move(device);
   options.routes = o.routes;
-  if (auto p = parse_precision(o.precision); p.ok()) options.precision = *p;
+  options.precision = o.precision;
   options.cpu_only = o.cpu_only;
   options.memory_limit = o.memory_limit_mib << 20;
-  if (isatty(STDERR_FILENO) != 0) {
-    const auto start = std::chrono::steady_clock::now();
-    options.progress = [start, shown = false](std::string_view what, uint64_t done,
-                                              uint64_t total) mutable {
-      if (std::chrono::steady_clock::now() - start < std::chrono::seconds(1)) return true;
-      if (total > 0)
-        fmt::print(stderr, "\r\033[K{} {} %", what, done * 100 / total);
-      else
-        fmt::print(stderr, "\r\033[K{}", what);
-      if (total > 0 && done >= total) fmt::print(stderr, "\r\033[K");
-      std::fflush(stderr);
-      return true;
-    };
-  }
+  options.progress = [progress](std::string_view what, uint64_t done, uint64_t total) {
+    if (progress != nullptr) {
+      progress->begin(what);
+      progress->set(done, total);
+    }
+    return !InterruptGuard::interrupted();
+  };
   return options;
+}
+
+Status expect_program(const std::string& path) {
+  using convert::FileKind;
+  PTERYX_ASSIGN(const FileKind kind, convert::file_kind(path));
+  if (convert::is_convertible(kind)) {
+    return invalid_program(
+        fmt::format("{} is {}: use `pteryx convert`, or give it to generate or chat as it is", path,
+                    convert::describe(kind)));
+  }
+  if (kind == FileKind::kUnknown || kind == FileKind::kProgram || kind == FileKind::kEmpty)
+    return {};  // the loader says what is wrong with it
+  return invalid_program(
+      fmt::format("{} is {}: expected a .pte program", path, convert::describe(kind)));
+}
+
+Status check_output(const std::string& output, const std::vector<std::string>& inputs) {
+  for (const std::string& input : inputs) {
+    if (!same_file(output, input)) continue;
+    return invalid_argument(
+        output == input
+            ? fmt::format("the output {} is also an input", output)
+            : fmt::format("the output {} is the same file as the input {}", output, input));
+  }
+  return {};
 }
 
 }  // namespace pteryx::cli

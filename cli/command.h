@@ -1,42 +1,49 @@
-// What the subcommands share: exit codes, opening the GPU, error output.
+// What the subcommands share: opening the GPU, options of a run, and their list.
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
+
+#include "arguments.h"
+#include "output.h"
+#include "progress.h"
 
 #include "pteryx/gpu/device.h"
 #include "pteryx/pteryx.h"
 
 namespace pteryx::cli {
 
-enum Exit : int { kSuccess = 0, kFailed = 1, kUsage = 2, kBadFile = 3, kNoGpu = 4 };
-
-// Prints "pteryx: MESSAGE" to stderr and returns `exit`.
-int fail(const Status& status, int exit);
-// The exit code of a failed load: whose fault it was.
-int load_exit(const Status& status);
-
 // Where and how to run, the same for every subcommand that runs something.
 struct RunOptions {
   std::string adapter;
   std::string provider;
   std::string routes;
-  std::string precision;
+  std::optional<Precision> precision;
   std::vector<std::string> data_files;
   bool cpu_only = false;
-  uint64_t memory_limit_mib = 0;
+  uint64_t memory_limit_mib = 0;  // 0: none
 };
 void add_run_options(CLI::App& app, RunOptions& o);
-Result<std::shared_ptr<gpu::Device>> open(const RunOptions& o);
+void add_data_option(CLI::App& app, std::vector<std::string>& files);
+// `progress` (null: none) shows what takes long.
+Result<std::shared_ptr<gpu::Device>> open_gpu(const RunOptions& o, Progress* progress);
+LoadOptions load_options(const RunOptions& o, std::shared_ptr<gpu::Device> device,
+                         Progress* progress);
 std::vector<gpu::ProviderReport> survey();  // gpu::survey() without the libraries' own output
-LoadOptions load_options(const RunOptions& o, std::shared_ptr<gpu::Device> device);
 
-// Each adds its subcommand and sets `run` when it was chosen.
+// That a file is a program, and else what it is and what to do with it. Errors: kIo,
+// kInvalidProgram.
+Status expect_program(const std::string& path);
+// Refuses to write over something that is read. Errors: kInvalidArgument.
+Status check_output(const std::string& output, const std::vector<std::string>& inputs);
+
+// Each adds its subcommand and sets `action` when it was chosen.
 using Action = std::function<int()>;
 void add_run(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);
@@ -44,9 +51,13 @@ void add_verify(CLI::App& app, Action& action);
 void add_convert(CLI::App& app, Action& action);
 void add_synth(CLI::App& app, Action& action);
 void add_generate(CLI::App& app, Action& action);
+void add_chat(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_eval(CLI::App& app, Action& action);
+void add_cache(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
 void add_ops(CLI::App& app, Action& action);
+void add_completion(CLI::App& app, Action& action);
+void add_man(CLI::App& app, Action& action);
 
 }  // namespace pteryx::cli

@@ -3,14 +3,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "pteryx/base/file.h"
+#include "pteryx/base/json.h"
+#include "pteryx/base/output_file.h"
 
 namespace pteryx::cli {
 namespace {
@@ -51,8 +50,7 @@ Result<std::string> text_member(const json& message, const char* key, size_t ind
 Result<Messages> messages_of(const json& document) {
   if (!document.is_array()) {
     return invalid_argument(
-        fmt::format("expected a JSON list of messages, got {}",
-                    document.is_discarded() ? "no JSON" : document.type_name()));
+        fmt::format("expected a JSON list of messages, got {}", document.type_name()));
   }
   Messages messages;
   for (size_t i = 0; i < document.size(); ++i) {
@@ -69,7 +67,10 @@ Result<Messages> messages_of(const json& document) {
 
 }  // namespace
 
-Result<ChatFormat> ChatFormat::of(const generate::Model& model) {
+Result<ChatFormat> ChatFormat::of(const generate::Model& model, const std::string& path) {
+  if (model.tokenizer() == nullptr) {
+    return invalid_argument(fmt::format("{} has no tokenizer: give one with --tokenizer", path));
+  }
   ChatFormat format(*model.tokenizer());
   if (!model.chat_template().empty()) {
     PTERYX_ASSIGN(format.template_, llm::chat::Template::parse(model.chat_template()));
@@ -98,17 +99,13 @@ Status save_messages(const std::string& path, const Messages& messages) {
   json document = json::array();
   for (const llm::chat::Message& m : messages)
     document.push_back({{"role", m.role}, {"content", m.content}});
-  std::ofstream file(path, std::ios::binary);
-  file << document.dump(2, ' ', false, json::error_handler_t::replace) << '\n';
-  file.close();
-  if (!file) return io_error(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
-  return {};
+  return write_file(path, document.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
 }
 
 Result<Messages> load_messages(const std::string& path) {
   PTERYX_ASSIGN(const auto file, MappedFile::open(path));
-  const auto* const begin = reinterpret_cast<const char*>(file->bytes().data());
-  auto messages = messages_of(json::parse(begin, begin + file->bytes().size(), nullptr, false));
+  PTERYX_ASSIGN(const json document, parse_json(file->bytes(), path));
+  auto messages = messages_of(document);
   if (!messages.ok()) return std::move(messages).status().during("reading " + path);
   return messages;
 }

@@ -19,8 +19,9 @@ using Messages = std::vector<llm::chat::Message>;
 // "User: ...", "Assistant: ..." where it has none.
 class ChatFormat {
  public:
-  // The model must have a tokenizer. Errors: those of Template::parse.
-  static Result<ChatFormat> of(const generate::Model& model);
+  // `path` names the model in messages. Errors: kInvalidArgument where it has no tokenizer, those
+  // of Template::parse.
+  static Result<ChatFormat> of(const generate::Model& model, const std::string& path);
 
   bool has_template() const { return template_.has_value(); }
   // The conversation, up to where the answer begins. Errors: those of render_chat and encode.

@@ -2,17 +2,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/convert/convert.h"
 
-#include <chrono>
-#include <csignal>
-#include <cstdio>
+#include <limits>
 #include <map>
-
-#include <unistd.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "command.h"
+#include "interrupt.h"
 
 namespace pteryx::cli {
 namespace {
@@ -22,12 +19,10 @@ using convert::ConvertReport;
 using convert::Quantize;
 using nlohmann::json;
 
-const std::map<std::string, Quantize> kQuantize = {{"auto", Quantize::kAuto},
-                                                   {"none", Quantize::kNone},
-                                                   {"f16", Quantize::kF16},
-                                                   {"q8", Quantize::kQ8},
-                                                   {"q4", Quantize::kQ4}};
-const std::map<std::string, DType> kCacheTypes = {{"f32", DType::kF32}, {"f16", DType::kF16}};
+const Choices<Quantize> kQuantize = {{"q4", Quantize::kQ4},
+                                     {"q8", Quantize::kQ8},
+                                     {"f16", Quantize::kF16},
+                                     {"none", Quantize::kNone}};
 
 struct Options {
   std::string source;
@@ -40,40 +35,25 @@ struct Options {
 
 void add_common(CLI::App& sub, Options& o) {
   sub.add_option("-o,--output", o.output, "program to write")->required()->type_name("MODEL.pte");
-  sub.add_option("--group-size", o.convert.group_size, "elements that share a 4-bit scale")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 65536));
-  sub.add_option("--max-context", o.convert.max_context,
-                 fmt::format("tokens a conversation may have (the model's own, at most {})",
-                             convert::kUsualContext))
-      ->check(CLI::PositiveNumber);
-  sub.add_option("--max-tokens", o.convert.max_tokens, "tokens one call may take")
-      ->capture_default_str()
-      ->check(CLI::Range(2, 1 << 20));
-  sub.add_option("--kv", o.convert.kv_type, "type of the KV cache: f32 or f16")
-      ->transform(CLI::Transformer(kCacheTypes).description(""))
-      ->type_name("TYPE");
-  sub.add_flag("--json", o.as_json, "print the report as JSON");
+  add_number<int64_t>(sub, "--group-size", o.convert.group_size, {1, 65536},
+                      "elements that share a 4-bit scale");
+  add_number<int64_t>(sub, "--max-context", o.convert.max_context, {0, 1 << 24},
+                      fmt::format("tokens that the KV cache holds; 0: as many as the model was "
+                                  "trained for, at most {}",
+                                  convert::kUsualContext));
+  add_number<int64_t>(sub, "--max-tokens", o.convert.max_tokens, {2, 1 << 20},
+                      "tokens of a prompt that are computed at once, at most");
+  add_choice(sub, "--kv", o.convert.kv_type, {{"f32", DType::kF32}, {"f16", DType::kF16}},
+             "element type of the KV cache")
+      ->default_str("f32");
+  add_json(sub, o.as_json, "print the report as JSON");
 }
 
-volatile std::sig_atomic_t interrupted = 0;
-
-// Percentages after a second, if there is somebody to read them; stops when the user does, so that
-// no half of a file stays.
-convert::Progress progress() {
-  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { interrupted = 1; });
-  const auto start = std::chrono::steady_clock::now();
-  return [start, last = uint64_t{0}](uint64_t done, uint64_t total) mutable {
-    if (interrupted != 0) return false;
-    if (isatty(STDERR_FILENO) == 0) return true;
-    const uint64_t percent = done * 100 / std::max<uint64_t>(total, 1);
-    if (percent == last || std::chrono::steady_clock::now() - start < std::chrono::seconds(1)) {
-      return true;
-    }
-    last = percent;
-    fmt::print(stderr, "\r\033[K{}", percent < 100 ? fmt::format("writing {} %", percent) : "");
-    std::fflush(stderr);
-    return true;
+// Stops when the user does, so that no half of a file stays.
+convert::Progress follow(Progress& progress) {
+  return [&progress](uint64_t done, uint64_t total) {
+    progress.set(done, total);
+    return !InterruptGuard::interrupted();
   };
 }
 
@@ -86,24 +66,24 @@ struct Line {
 };
 
 void print_text(const ConvertReport& r, const std::string& path) {
-  fmt::print("{:44} {:>16} {:>7} {:>8} {:>12}  {}\n", "tensor", "shape", "source", "target",
-             "bytes", "error");
+  print("{:44} {:>16} {:>7} {:>8} {:>12}  {}\n", "tensor", "shape", "source", "target", "bytes",
+        "error");
   std::map<std::string, Line> sums;
   for (const convert::TensorReport& t : r.tensors) {
-    fmt::print("{:44} {:>16} {:>7} {:>8} {:>12}  {:.3f} %\n", t.name, to_string(t.dims), t.source,
-               t.target, t.bytes, t.error * 100);
+    print("{:44} {:>16} {:>7} {:>8} {:>12}  {:.3f} %\n", t.name, to_string(t.dims), t.source,
+          t.target, t.bytes, t.error * 100);
     Line& line = sums[t.source + " to " + t.target];
     ++line.count;
     line.bytes += t.bytes;
     line.worst = std::max(line.worst, t.error);
   }
-  fmt::print("\n");
+  print("\n");
   for (const auto& [what, line] : sums) {
-    fmt::print("{:20} {:>5} tensors {:>12} bytes, error at most {:.3f} %\n", what, line.count,
-               line.bytes, line.worst * 100);
+    print("{:20} {:>5} tensors {:>12} bytes, error at most {:.3f} %\n", what, line.count,
+          line.bytes, line.worst * 100);
   }
-  fmt::print("{}: {} bytes, context {}, {} tokens a call\n", path, r.file_bytes, r.max_context,
-             r.max_tokens);
+  print("{}: {} bytes, context {}, {} tokens a call\n", path, r.file_bytes, r.max_context,
+        r.max_tokens);
 }
 
 json report_json(const ConvertReport& r, const std::string& path) {
@@ -111,7 +91,8 @@ json report_json(const ConvertReport& r, const std::string& path) {
             {"file_bytes", r.file_bytes},
             {"architecture", r.shape.architecture},
             {"max_context", r.max_context},
-            {"max_tokens", r.max_tokens}};
+            {"max_tokens", r.max_tokens},
+            {"warnings", r.warnings}};
   j["tensors"] = json::array();
   for (const convert::TensorReport& t : r.tensors) {
     j["tensors"].push_back({{"name", t.name},
@@ -124,14 +105,11 @@ json report_json(const ConvertReport& r, const std::string& path) {
   return j;
 }
 
-int finish(const Result<ConvertReport>& report, const Options& o) {
-  if (!report.ok()) {
-    const bool usage = report.status().code() == Code::kInvalidArgument;
-    return fail(report.status(), usage ? kUsage : load_exit(report.status()));
-  }
+int finish_report(const Result<ConvertReport>& report, const Options& o) {
+  if (!report.ok()) return fail(report.status());
+  for (const std::string& w : report->warnings) note("pteryx: {}\n", printable(w));
   if (o.as_json) {
-    fmt::print("{}\n",
-               report_json(*report, o.output).dump(2, ' ', false, json::error_handler_t::replace));
+    print_json(report_json(*report, o.output));
   } else {
     print_text(*report, o.output);
   }
@@ -143,24 +121,29 @@ int finish(const Result<ConvertReport>& report, const Options& o) {
 void add_convert(CLI::App& app, Action& action) {
   auto o = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand(
-      "convert", "Make a program of a GGUF file, a Hugging Face folder or a llama2.c checkpoint");
-  sub->add_option("source", o->source, "model.gguf, a folder with config.json, or model.bin")
+      "convert", "Convert a GGUF file, Hugging Face folder or llama2.c checkpoint to a program");
+  sub->add_option("source", o->source, "GGUF file, folder with config.json, or llama2.c checkpoint")
       ->required()
       ->type_name("SOURCE");
   add_common(*sub, *o);
-  sub->add_option("--quantize", o->convert.quantize,
-                  fmt::format("auto: keep 4-bit sources, else the smallest format with less than "
-                              "{:.0f} % error; none (f32), f16, q8, q4",
-                              convert::kErrorBound * 100))
-      ->transform(CLI::Transformer(kQuantize).description(""))
-      ->type_name("KIND");
+  Choices<Quantize> choices = {{"auto", Quantize::kAuto}};
+  choices.insert(choices.end(), kQuantize.begin(), kQuantize.end());
+  add_choice(*sub, "--quantize", o->convert.quantize, choices,
+             fmt::format("format of the weights; auto keeps 4-bit weights as they are and gives "
+                         "others the smallest format with an error below {:.0f} %; none is f32",
+                         convert::kErrorBound * 100))
+      ->default_str("auto");
   sub->add_option("--tokenizer", o->convert.tokenizer,
-                  "tokenizer to put in instead of the source's")
+                  "tokenizer to include instead of the source's own")
       ->type_name("FILE");
   sub->callback([o, &action] {
     action = [o] {
-      o->convert.progress = progress();
-      return finish(convert::convert(o->source, o->output, o->convert), *o);
+      const InterruptGuard guard;
+      Progress progress("converting " + o->source);
+      o->convert.progress = follow(progress);
+      const auto report = convert::convert(o->source, o->output, o->convert);
+      progress.end();
+      return finish_report(report, *o);
     };
   });
 }
@@ -168,31 +151,34 @@ void add_convert(CLI::App& app, Action& action) {
 void add_synth(CLI::App& app, Action& action) {
   auto o = std::make_shared<Options>();
   o->convert.quantize = Quantize::kQ4;
-  CLI::App* sub =
-      app.add_subcommand("synth", "Make a program of a known shape with random weights");
+  CLI::App* sub = app.add_subcommand(
+      "synth", "Write a program of a known shape with random weights, for benchmarks");
   add_common(*sub, *o);
-  sub->add_option("--arch", o->architecture, "architecture the preset must have")
-      ->check(CLI::IsMember({"llama", "qwen3"}));
-  sub->add_option("--preset", o->synth.preset,
-                  fmt::format("{}", fmt::join(convert::synth_presets(), ", ")))
-      ->capture_default_str()
-      ->check(CLI::IsMember(convert::synth_presets()));
-  sub->add_option("--quantize", o->convert.quantize, "q4, q8, f16 or none (f32)")
-      ->transform(CLI::Transformer(kQuantize).description(""))
-      ->type_name("KIND");
-  sub->add_option("--seed", o->synth.seed, "other weights for other numbers")
-      ->capture_default_str();
+  add_choice(*sub, "--arch", o->architecture, {{"llama", "llama"}, {"qwen3", "qwen3"}},
+             "architecture that the preset must have");
+  Choices<std::string> presets;
+  for (const std::string& p : convert::synth_presets()) presets.emplace_back(p, p);
+  add_choice(*sub, "--preset", o->synth.preset, presets, "shape of the model")
+      ->default_str(o->synth.preset);
+  add_choice(*sub, "--quantize", o->convert.quantize, kQuantize,
+             "format of the weights; none is f32")
+      ->default_str("q4");
+  add_number<uint64_t>(*sub, "--seed", o->synth.seed, {0, std::numeric_limits<uint64_t>::max()},
+                       "seed of the random weights");
   sub->callback([o, &action] {
     action = [o] {
-      o->synth.convert = o->convert;
-      o->synth.convert.progress = progress();
       const bool qwen = o->synth.preset.starts_with("qwen");
       if (!o->architecture.empty() && (o->architecture == "qwen3") != qwen) {
         return fail(invalid_argument(fmt::format("preset '{}' is not of architecture '{}'",
-                                                 o->synth.preset, o->architecture)),
-                    kUsage);
+                                                 o->synth.preset, o->architecture)));
       }
-      return finish(convert::synth(o->output, o->synth), *o);
+      const InterruptGuard guard;
+      Progress progress("writing " + o->output);
+      o->synth.convert = o->convert;
+      o->synth.convert.progress = follow(progress);
+      const auto report = convert::synth(o->output, o->synth);
+      progress.end();
+      return finish_report(report, *o);
     };
   });
 }

@@ -56,15 +56,15 @@ json adapter_json(const gpu::AdapterReport& a) {
 
 void print_adapter(size_t number, const gpu::AdapterReport& a) {
   const gpu::Caps& c = a.caps;
-  fmt::print("  [{}] {} ({}, {})\n", number, a.name, a.type, a.backend);
-  if (!c.driver.empty()) fmt::print("      driver        {}\n", c.driver);
+  print("  [{}] {} ({}, {})\n", number, a.name, a.type, a.backend);
+  if (!c.driver.empty()) print("      driver        {}\n", c.driver);
   if (!a.problem.empty()) {
-    fmt::print("      cannot be used: {}\n", a.problem);
+    print("      cannot be used: {}\n", a.problem);
     return;
   }
-  fmt::print("      capabilities  {}\n", capabilities(c));
-  if (!c.masked.empty()) fmt::print("      disabled      {} (PTERYX_DISABLE)\n", c.masked);
-  fmt::print(
+  print("      capabilities  {}\n", capabilities(c));
+  if (!c.masked.empty()) print("      disabled      {} (PTERYX_DISABLE)\n", c.masked);
+  print(
       "      limits        buffers {} MiB, bindings {} MiB, {} storage buffers, {} invocations, {} "
       "KiB workgroup "
       "memory\n",
@@ -74,16 +74,16 @@ void print_adapter(size_t number, const gpu::AdapterReport& a) {
 
 int run(bool as_json) {
   const std::vector<gpu::ProviderReport> providers = survey();
-  const auto device = open({});
+  const auto device = open_gpu({}, nullptr);
   bool usable = false;
   json list = json::array();
   size_t number = 0;
   for (const gpu::ProviderReport& p : providers) {
     json adapters = json::array();
     if (!as_json) {
-      fmt::print("{}{}{}\n", p.provider, p.version.empty() ? "" : " " + p.version,
-                 p.library.empty() ? "" : "  " + p.library);
-      if (!p.problem.empty()) fmt::print("  {}\n", p.problem);
+      print("{}{}{}\n", p.provider, p.version.empty() ? "" : " " + p.version,
+            p.library.empty() ? "" : "  " + p.library);
+      if (!p.problem.empty()) print("  {}\n", p.problem);
       number = 0;
     }
     for (const gpu::AdapterReport& a : p.adapters) {
@@ -104,13 +104,13 @@ int run(bool as_json) {
                           {"provider", (*device)->caps().provider}};
     else
       whole["problem"] = device.status().message();
-    fmt::print("{}\n", whole.dump(2, ' ', false, json::error_handler_t::replace));
+    print_json(whole);
   } else if (device.ok()) {
-    fmt::print("\nPteryx would use {} through {}.\n", (*device)->caps().adapter,
-               (*device)->caps().provider);
+    print("\nPteryx would use {} through {}.\n", (*device)->caps().adapter,
+          (*device)->caps().provider);
   }
-  if (!device.ok()) return fail(device.status(), kNoGpu);
-  return usable ? kSuccess : kNoGpu;
+  if (!device.ok()) note("pteryx: {}\n", printable(device.status().message()));
+  return device.ok() && usable ? kSuccess : kNoGpu;
 }
 
 }  // namespace
@@ -118,7 +118,7 @@ int run(bool as_json) {
 void add_doctor(CLI::App& app, Action& action) {
   auto as_json = std::make_shared<bool>(false);
   CLI::App* sub = app.add_subcommand("doctor", "Show WebGPU libraries, GPUs and what they can do");
-  sub->add_flag("--json", *as_json, "print as JSON");
+  add_json(*sub, *as_json, "print as JSON");
   sub->callback([as_json, &action] { action = [as_json] { return run(*as_json); }; });
 }
 

@@ -1,13 +1,12 @@
-// pteryx eval: how well a language model knows a text. SPDX-License-Identifier: BSD-3-Clause
+// pteryx eval: the perplexity of a text. SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "model.h"
-
-#include "pteryx/base/file.h"
 
 namespace pteryx::cli {
 namespace {
@@ -22,26 +21,25 @@ struct Options {
   bool as_json = false;
 };
 
-// Of every position but the first: what the model held likeliest, and -log p of what stands there.
+// Of every position but the first: the most likely id, and -log p of the one that is there.
 struct Scores {
   std::vector<int64_t> ids;
   std::vector<int64_t> top1;
   std::vector<double> nll;
 };
 
-Result<std::vector<int64_t>> ids_of(const Options& o, const generate::Model& model) {
-  if (!o.ids.empty()) return o.ids;
-  if (model.tokenizer() == nullptr) {
-    return invalid_argument(fmt::format(
-        "{} has no tokenizer: give one with --tokenizer, or ids with --ids", o.model.path));
+Result<std::vector<int64_t>> ids_of(const Options& o, const generate::Model& model,
+                                    std::string_view text) {
+  std::vector<int64_t> ids = o.ids;
+  if (ids.empty()) {
+    PTERYX_ASSIGN(ids, encode_text(model, o.model.path, text, "--ids"));
   }
-  PTERYX_ASSIGN(const auto file, MappedFile::open(o.text_file));
-  const std::string_view text(reinterpret_cast<const char*>(file->bytes().data()),
-                              file->bytes().size());
-  llm::EncodeOptions options = model.tokenizer()->vocabulary().usual;
-  options.add_eos = false;
-  PTERYX_ASSIGN(const auto ids, model.tokenizer()->encode(text, options));
-  return std::vector<int64_t>(ids.begin(), ids.end());
+  PTERYX_TRY(check_ids(model, ids));
+  if (ids.size() < 2) {
+    return invalid_argument(
+        fmt::format("expected a text of at least two tokens, got {}", ids.size()));
+  }
+  return ids;
 }
 
 void score(std::span<const float> logits, int64_t next, Scores& s) {
@@ -53,7 +51,8 @@ void score(std::span<const float> logits, int64_t next, Scores& s) {
 }
 
 // Windows as long as the context, each from position 0 on, in chunks.
-Result<Scores> evaluate(generate::Model& m, std::vector<int64_t> ids, int64_t chunk) {
+Result<Scores> evaluate(generate::Model& m, std::vector<int64_t> ids, int64_t chunk,
+                        Progress& progress) {
   Scores s;
   const auto width = static_cast<size_t>(m.info().vocabulary);
   const auto window = static_cast<size_t>(m.info().context);
@@ -61,6 +60,8 @@ Result<Scores> evaluate(generate::Model& m, std::vector<int64_t> ids, int64_t ch
   for (size_t begin = 0; begin + 1 < ids.size(); begin += window) {
     const size_t end = std::min(begin + window, ids.size() - 1);
     for (size_t at = begin; at < end; at += step) {
+      if (InterruptGuard::interrupted()) return Status(Code::kCancelled, "interrupted");
+      progress.set(at, ids.size());
       const size_t count = std::min(step, end - at);
       PTERYX_ASSIGN(const Steps::Drawn d, m.steps().run(std::span(ids).subspan(at, count),
                                                         static_cast<int64_t>(at - begin)));
@@ -74,19 +75,21 @@ Result<Scores> evaluate(generate::Model& m, std::vector<int64_t> ids, int64_t ch
 }
 
 int eval(const Options& o) {
-  int exit = kSuccess;
+  const InterruptGuard guard;
   ModelArguments arguments = o.model;
   arguments.all_logits = true;
-  const auto opened = open_model(arguments, exit);
-  if (opened == nullptr) return exit;
-  auto ids = ids_of(o, *opened->model);
-  if (!ids.ok()) return fail(ids.status(), kUsage);
-  if (ids->size() < 2) return fail(invalid_argument("the text has less than two tokens"), kUsage);
-  const auto scores = evaluate(*opened->model, std::move(ids).value(), o.chunk);
-  if (!scores.ok()) {
-    const bool usage = scores.status().code() == Code::kInvalidArgument;
-    return fail(scores.status(), usage ? kUsage : kFailed);
-  }
+  Result<std::string> text = std::string();
+  if (!o.text_file.empty()) text = read_text(o.text_file);
+  if (!text.ok()) return fail(text.status());
+  Progress progress("opening " + o.model.path);
+  const auto opened = open_model(arguments, progress);
+  if (!opened.ok()) return fail(opened.status());
+  auto ids = ids_of(o, *opened->model, *text);
+  if (!ids.ok()) return fail(ids.status());
+  progress.begin("reading the text");
+  const auto scores = evaluate(*opened->model, std::move(ids).value(), o.chunk, progress);
+  progress.end();
+  if (!scores.ok()) return fail(scores.status());
   double sum = 0;
   size_t right = 0;
   for (size_t i = 0; i < scores->nll.size(); ++i) {
@@ -101,10 +104,10 @@ int eval(const Options& o) {
                     {"top1", scores->top1},
                     {"nll", scores->nll},
                     {"tokens", scores->nll.size()}};
-    fmt::print("{}\n", j.dump());
+    print_json(j);
   } else {
-    fmt::print("perplexity {:.4f} over {} tokens, {:.1f} % of them the likeliest\n", perplexity,
-               scores->nll.size(), 100 * static_cast<double>(right) / count);
+    print("perplexity {:.4f} over {} tokens; {:.1f} % of them were the most likely one\n",
+          perplexity, scores->nll.size(), 100 * static_cast<double>(right) / count);
   }
   return kSuccess;
 }
@@ -113,17 +116,21 @@ int eval(const Options& o) {
 
 void add_eval(CLI::App& app, Action& action) {
   auto o = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("eval", "Measure how well a model knows a text");
+  CLI::App* sub = app.add_subcommand("eval", "Print the perplexity of a text");
   add_model_arguments(*sub, o->model);
-  auto* group = sub->add_option_group("text");
-  group->add_option("--text", o->text_file, "file with the text")->type_name("FILE");
-  group->add_option("--ids", o->ids, "the text as token ids")->type_name("ID");
-  group->require_option(1);
-  sub->add_option("--chunk", o->chunk, "tokens of one call")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  sub->add_flag("--json", o->as_json, "print ids, likeliest ids and -log p of every position");
-  sub->callback([o, &action] { action = [o] { return eval(*o); }; });
+  auto* text =
+      sub->add_option("--text", o->text_file, "file with the text; -: stdin")->type_name("FILE");
+  auto* ids = add_numbers<int64_t>(
+                  *sub, "--ids", o->ids,
+                  {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()},
+                  "the text as token ids")
+                  ->excludes(text);
+  add_number<int64_t>(*sub, "--chunk", o->chunk, {1, 1 << 20}, "tokens to evaluate at once");
+  add_json(*sub, o->as_json, "print ids, most likely ids and negative log-likelihoods as JSON");
+  sub->callback([o, text, ids, &action] {
+    if (text->empty() && ids->empty()) throw CLI::RequiredError("--text or --ids");
+    action = [o] { return eval(*o); };
+  });
 }
 
 }  // namespace pteryx::cli

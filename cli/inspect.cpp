@@ -1,13 +1,14 @@
 // pteryx inspect: what a program holds and how it would run. SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/session/inspect.h"
 
-#include <fstream>
 #include <map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "command.h"
+
+#include "pteryx/base/output_file.h"
 
 namespace pteryx::cli {
 namespace {
@@ -73,35 +74,35 @@ std::map<std::string, std::pair<size_t, uint64_t>> by_type(const std::vector<Wei
 }
 
 void print_method(const MethodReport& m) {
-  fmt::print("\nmethod {}\n", m.info.name);
+  print("\nmethod {}\n", m.info.name);
   for (size_t i = 0; i < m.info.inputs.size(); ++i)
-    fmt::print("  input {}   {}\n", i, value_text(m.info.inputs[i]));
+    print("  input {}   {}\n", i, value_text(m.info.inputs[i]));
   for (size_t i = 0; i < m.info.outputs.size(); ++i)
-    fmt::print("  output {}  {}\n", i, value_text(m.info.outputs[i]));
-  fmt::print("  {} delegate{}, {} nodes\n", m.delegates, m.delegates == 1 ? "" : "s", m.nodes);
+    print("  output {}  {}\n", i, value_text(m.info.outputs[i]));
+  print("  {} delegate{}, {} nodes\n", m.delegates, m.delegates == 1 ? "" : "s", m.nodes);
   if (!m.operators.empty()) {
-    fmt::print("\n  {:48} {:>6}  runs on\n", "operator", "count");
+    print("\n  {:48} {:>6}  runs on\n", "operator", "count");
     for (const OperatorUse& use : m.operators) {
-      fmt::print("  {:48} {:>6}  {}\n", use.name, use.count, place_text(use));
+      print("  {:48} {:>6}  {}\n", use.name, use.count, place_text(use));
     }
   }
   if (!m.weights.empty()) {
-    fmt::print("\n  weights\n");
+    print("\n  weights\n");
     for (const auto& [type, sum] : by_type(m.weights)) {
-      fmt::print("    {:5} {:>6} tensors  {}\n", type, sum.first, bytes_text(sum.second));
+      print("    {:5} {:>6} tensors  {}\n", type, sum.first, bytes_text(sum.second));
     }
     for (size_t i = 0; i < m.weights.size() && i < 5; ++i) {
       const Weight& w = m.weights[i];
-      fmt::print("    largest: {} {} {}, {}{}\n", w.name, name(w.dtype), to_string(w.dims),
-                 bytes_text(w.bytes), w.state ? ", state" : "");
+      print("    largest: {} {} {}, {}{}\n", w.name, name(w.dtype), to_string(w.dims),
+            bytes_text(w.bytes), w.state ? ", state" : "");
     }
   }
   if (!m.problem.empty()) {
-    fmt::print("\n  cannot run: {}\n", m.problem);
+    print("\n  cannot run: {}\n", m.problem);
     return;
   }
   const MemoryNeed& need = m.memory;
-  fmt::print(
+  print(
       "\n  peak GPU memory {} (weights {}, state {}, activations {}, temporaries {}, transfers "
       "{}); host {}\n",
       bytes_text(need.gpu_total()), bytes_text(need.constants), bytes_text(need.state),
@@ -110,20 +111,20 @@ void print_method(const MethodReport& m) {
 }
 
 void print_text(const ProgramReport& r) {
-  fmt::print("{}: {}, {} method{}, {} named blobs\n", r.path, bytes_text(r.file_bytes),
-             r.methods.size(), r.methods.size() == 1 ? "" : "s", r.named_data);
+  print("{}: {}, {} method{}, {} named blobs\n", r.path, bytes_text(r.file_bytes), r.methods.size(),
+        r.methods.size() == 1 ? "" : "s", r.named_data);
   bool metadata = false;
   for (const MethodReport& m : r.methods) {
     metadata = metadata || m.metadata;
     if (!m.metadata) print_method(m);
   }
   if (!metadata) return;
-  fmt::print("\nmetadata\n");
+  print("\nmetadata\n");
   for (const MethodReport& m : r.methods) {
     if (!m.metadata) continue;
     std::string values;
     for (const Value& v : m.constants) values += (values.empty() ? "" : ", ") + scalar_text(v);
-    fmt::print("  {:28} {}\n", m.info.name, values);
+    print("  {:28} {}\n", m.info.name, values);
   }
 }
 
@@ -186,14 +187,18 @@ json method_json(const MethodReport& m) {
 }
 
 int run(const Options& o) {
+  if (const Status s = expect_program(o.model); !s.ok()) return fail(s);
   const auto report = inspect(o.model, {.data_files = o.data_files, .dot = !o.dot.empty()});
-  if (!report.ok()) return fail(report.status(), load_exit(report.status()));
+  if (!report.ok()) return fail(report.status());
   if (!o.dot.empty()) {
-    std::ofstream out(o.dot);
+    std::vector<std::string> inputs = o.data_files;
+    inputs.push_back(o.model);
+    if (const Status s = check_output(o.dot, inputs); !s.ok()) return fail(s);
+    std::string text;
     for (const MethodReport& m : report->methods) {
-      if (!m.metadata) out << m.dot;
+      if (!m.metadata) text += m.dot;
     }
-    if (!out.flush()) return fail(io_error(fmt::format("cannot write {}", o.dot)), kFailed);
+    if (const Status s = write_file(o.dot, text); !s.ok()) return fail(s);
   }
   if (o.as_json) {
     json j = {{"path", report->path},
@@ -201,7 +206,7 @@ int run(const Options& o) {
               {"named_data", report->named_data}};
     j["methods"] = json::array();
     for (const MethodReport& m : report->methods) j["methods"].push_back(method_json(m));
-    fmt::print("{}\n", j.dump(2, ' ', false, json::error_handler_t::replace));
+    print_json(j);
   } else {
     print_text(*report);
   }
@@ -212,13 +217,12 @@ int run(const Options& o) {
 
 void add_inspect(CLI::App& app, Action& action) {
   auto o = std::make_shared<Options>();
-  CLI::App* sub =
-      app.add_subcommand("inspect", "Show what a program holds and how it would run; needs no GPU");
+  CLI::App* sub = app.add_subcommand(
+      "inspect", "Show what a program contains and how it would run; needs no GPU");
   sub->add_option("model", o->model, "program (.pte)")->required()->type_name("MODEL.pte");
-  sub->add_option("--data", o->data_files, "external data file (.ptd); may be repeated")
-      ->type_name("FILE");
-  sub->add_option("--graph", o->dot, "write the graph for Graphviz")->type_name("OUT.dot");
-  sub->add_flag("--json", o->as_json, "print as JSON");
+  add_data_option(*sub, o->data_files);
+  sub->add_option("--graph", o->dot, "write the graph in Graphviz' format")->type_name("OUT.dot");
+  add_json(*sub, o->as_json, "print as JSON");
   sub->callback([o, &action] { action = [o] { return run(*o); }; });
 }
 

@@ -1,30 +1,126 @@
 // The pteryx command. SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <exception>
+
 #include <CLI/CLI.hpp>
 
-#include "chat.h"
 #include "command.h"
+#include "help.h"
+#include "interrupt.h"
 
-int main(int argc, char** argv) {
-  CLI::App app{"Run ExecuTorch programs on any GPU through WebGPU.", "pteryx"};
+namespace pteryx::cli {
+namespace {
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* c : commands(app)) names.push_back(c->get_name());
+  return names;
+}
+
+std::vector<std::string> option_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* o : command.get_options()) {
+    for (const std::string& n : o->get_lnames()) names.push_back("--" + n);
+  }
+  return names;
+}
+
+std::string or_did_you_mean(const std::string& name) {
+  return name.empty() ? "" : fmt::format("; did you mean '{}'?", name);
+}
+
+// What is wrong with the words of a command that CLI11 could not place.
+std::string unplaced(const CLI::App& command) {
+  for (const std::string& word : command.remaining()) {
+    if (word.size() > 1 && word[0] == '-') {
+      const std::string name = word.substr(0, word.find('='));
+      return fmt::format("there is no option '{}'{}", name,
+                         or_did_you_mean(nearest(name, option_names(command))));
+    }
+  }
+  const std::vector<std::string> rest = command.remaining();
+  return fmt::format("unexpected argument '{}'", rest.empty() ? "" : rest.front());
+}
+
+int usage(const std::string& message) { return fail(invalid_argument(message), kUsage); }
+
+int parse(CLI::App& app, std::vector<std::string> args) {
+  if (args.empty()) {
+    write_note(help_text(app));
+    return kUsage;
+  }
+  const std::vector<std::string> names = command_names(app);
+  const std::string first = args[0];
+  const bool known = std::find(names.begin(), names.end(), first) != names.end();
+  if (!known && args[0] != "--help" && args[0] != "-h" && args[0] != "--version") {
+    const bool option = args[0].starts_with('-');
+    const std::string near =
+        nearest(args[0], option ? std::vector<std::string>{"--help", "--version"} : names);
+    return usage(fmt::format("there is no {} '{}'{}\n  commands: {}", option ? "option" : "command",
+                             args[0], or_did_you_mean(near), fmt::join(names, ", ")));
+  }
+  try {
+    args = separate_lists(app, std::move(args));
+    std::reverse(args.begin(), args.end());  // as CLI11 takes them
+    app.parse(args);
+  } catch (const CLI::Success&) {
+    const auto chosen = app.get_subcommands();
+    const bool version = !app.get_option("--version")->empty();
+    write(version ? app.version() + "\n" : help_text(chosen.empty() ? app : *chosen.front()));
+    return kSuccess;
+  } catch (const CLI::ParseError& e) {
+    const CLI::App& command = known ? *app.get_subcommand(first) : app;
+    std::string what = e.what();
+    if (dynamic_cast<const CLI::ExtrasError*>(&e) != nullptr) what = unplaced(command);
+    if (dynamic_cast<const CLI::ArgumentMismatch*>(&e) != nullptr)
+      what = what.substr(0, what.find(':')) + ": expected a value, got none";
+    const std::string name = known ? command.get_name() + ": " : "";
+    return usage(fmt::format("{}{}\n  `pteryx {}--help` lists the options", name, what,
+                             known ? command.get_name() + " " : ""));
+  }
+  return -1;  // go on
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"Run PyTorch models exported by ExecuTorch, and language models, on any GPU.",
+               "pteryx"};
   app.set_version_flag("--version", "pteryx " PTERYX_VERSION);
   app.require_subcommand(1);
-  app.footer("`pteryx COMMAND --help` tells more about a command.");
-  pteryx::cli::Action action;
-  pteryx::cli::add_run(app, action);
-  pteryx::cli::add_inspect(app, action);
-  pteryx::cli::add_verify(app, action);
-  pteryx::cli::add_convert(app, action);
-  pteryx::cli::add_synth(app, action);
-  pteryx::cli::add_generate(app, action);
-  pteryx::cli::add_chat(app, action);
-  pteryx::cli::add_bench(app, action);
-  pteryx::cli::add_eval(app, action);
-  pteryx::cli::add_doctor(app, action);
-  pteryx::cli::add_ops(app, action);
+  app.set_help_flag("-h,--help", "print this help");
+  app.get_option("--version")->description("print the version");
+  Action action;
+  add_generate(app, action);
+  add_chat(app, action);
+  add_convert(app, action);
+  add_bench(app, action);
+  add_eval(app, action);
+  add_run(app, action);
+  add_inspect(app, action);
+  add_verify(app, action);
+  add_synth(app, action);
+  add_cache(app, action);
+  add_doctor(app, action);
+  add_ops(app, action);
+  add_completion(app, action);
+  add_man(app, action);
+  std::vector<std::string> args(argv + 1, argv + argc);
+  if (std::find(args.begin(), args.end(), "--json") != args.end()) answer_in_json();
+  const int parsed = parse(app, std::move(args));
+  return parsed >= 0 ? parsed : action();
+}
+
+}  // namespace
+}  // namespace pteryx::cli
+
+int main(int argc, char** argv) {
+  using namespace pteryx::cli;
+  prepare_streams();
+  explain_truncated_files();
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? pteryx::cli::kSuccess : pteryx::cli::kUsage;
+    return finish(run(argc, argv));
+  } catch (const std::bad_alloc&) {
+    return finish(fail(pteryx::memory_error("out of memory")));
+  } catch (const std::exception& e) {
+    return finish(fail(pteryx::io_error(e.what()), kFailed));
   }
-  return action();
 }

@@ -1,155 +1,155 @@
 // Opening language models. SPDX-License-Identifier: BSD-3-Clause
 #include "model.h"
 
+#include <array>
 #include <chrono>
-#include <cstdlib>
-#include <filesystem>
-
-#include <unistd.h>
+#include <limits>
 
 #include <fmt/format.h>
 
-#include "pteryx/convert/convert.h"
+#include "pteryx/base/excerpt.h"
+#include "pteryx/convert/file_kind.h"
 
 namespace pteryx::cli {
 namespace {
 
-namespace fs = std::filesystem;
+// What a number among the sampling options is and may be; --NAME on the command line, /set NAME in
+// a chat.
+struct Setting {
+  std::string_view name;
+  float ops::SampleSettings::* member;
+  Bounds<float> bounds;
+  const char* help;
+};
+constexpr std::array<Setting, 6> kSettings = {{
+    {"temperature",
+     &ops::SampleSettings::temperature,
+     {0, 100},
+     "randomness; 0 always takes the most likely token"},
+    {"top-p",
+     &ops::SampleSettings::top_p,
+     {0, 1},
+     "sample from the smallest set of tokens with this total probability; 1: all"},
+    {"min-p",
+     &ops::SampleSettings::min_p,
+     {0, 1},
+     "drop tokens less likely than this fraction of the most likely one; 0: none"},
+    {"repetition-penalty",
+     &ops::SampleSettings::repetition,
+     {0.01F, 100},
+     "above 1 makes tokens that already occurred less likely"},
+    {"presence-penalty",
+     &ops::SampleSettings::presence,
+     {-100, 100},
+     "subtracted from the logit of every token that already occurred"},
+    {"frequency-penalty",
+     &ops::SampleSettings::frequency,
+     {-100, 100},
+     "subtracted for every earlier occurrence of a token"},
+}};
+constexpr Bounds<uint32_t> kTopK = {0, 1U << 30U};
+constexpr int64_t kMostTokens = std::numeric_limits<int32_t>::max();
 
-fs::path cache_folder() {
-  if (const char* own = std::getenv("PTERYX_CACHE"); own != nullptr && *own != 0) return own;
-  if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg != nullptr && *xdg != 0)
-    return fs::path(xdg) / "pteryx";
-  if (const char* home = std::getenv("HOME"); home != nullptr && *home != 0)
-    return fs::path(home) / ".cache" / "pteryx";
-  return fs::temp_directory_path() / "pteryx";
-}
-
-uint64_t hash(std::string_view text) {
-  uint64_t h = 0xCBF29CE484222325U;
-  for (const char c : text) h = (h ^ static_cast<uint8_t>(c)) * 0x100000001B3U;
-  return h;
-}
-
-// Size and time of every file of a source: another conversion when one of them changes.
-std::string stamp(const fs::path& source) {
-  std::error_code error;
-  std::string text = fs::weakly_canonical(source, error).string();
-  const auto add = [&](const fs::path& file) {
-    const auto size = fs::file_size(file, error);
-    const auto time = fs::last_write_time(file, error).time_since_epoch().count();
-    text += fmt::format("|{}:{}:{}", file.filename().string(), size, time);
-  };
-  if (!fs::is_directory(source, error)) {
-    add(source);
-    return text;
-  }
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(source, error)) {
-    if (entry.is_regular_file(error)) files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  for (const fs::path& f : files) add(f);
-  return text;
-}
-
-// The program of a source that is not one.
-Result<std::string> program_of(const ModelArguments& a) {
-  const fs::path source = a.path;
-  std::error_code error;
-  const bool folder = fs::is_directory(source, error);
-  if (!folder && source.extension() != ".gguf" && source.extension() != ".bin") return a.path;
-  const fs::path name = folder ? fs::weakly_canonical(source, error).filename() : source.stem();
-  const fs::path cached =
-      cache_folder() / fmt::format("{}-{:016x}.pte", name.string(), hash(stamp(source)));
-  if (fs::exists(cached, error)) return cached.string();
-  fs::create_directories(cached.parent_path(), error);
-  if (error) {
-    return io_error(
-        fmt::format("cannot make {}: {}", cached.parent_path().string(), error.message()));
-  }
-  fmt::print(stderr, "converting {} to {}\n", a.path, cached.string());
-  auto report = convert::convert(a.path, cached.string(), {.tokenizer = {}});
-  if (!report.ok()) return std::move(report).status();
-  return cached.string();
+Result<std::unique_ptr<generate::Model>> load(const std::string& program, const ModelArguments& a,
+                                              const std::shared_ptr<gpu::Device>& device,
+                                              Progress& progress) {
+  generate::ModelOptions options;
+  options.load = load_options(a.run, device, &progress);
+  if (!options.load.precision) options.load.precision = Precision::kF16;
+  options.load.all_logits = a.all_logits;
+  options.tokenizer = a.tokenizer;
+  options.depth = a.depth;
+  return generate::Model::load(program, options);
 }
 
 }  // namespace
 
 void add_model_arguments(CLI::App& app, ModelArguments& a) {
-  app.add_option("model", a.path,
-                 "program (.pte); a .gguf file or Hugging Face folder is converted")
+  app.add_option(
+         "model", a.path,
+         "a .pte program, or a GGUF file, Hugging Face folder or llama2.c checkpoint, which "
+         "is converted first")
       ->required()
       ->type_name("MODEL");
-  app.add_option("--tokenizer", a.tokenizer, "tokenizer to use instead of the program's")
+  app.add_option("--tokenizer", a.tokenizer, "tokenizer to use instead of the model's own")
       ->type_name("FILE");
-  app.add_option("--ahead", a.depth, "tokens the GPU may be ahead of what is shown")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 64));
-  a.run.precision = "f16";
+  add_number<uint32_t>(app, "--ahead", a.depth, {1, 64},
+                       "how many tokens the GPU may compute ahead of the output");
   add_run_options(app, a.run);
+  app.get_option("--precision")->default_str("f16");
 }
 
-std::unique_ptr<OpenedModel> open_model(const ModelArguments& a, int& exit) {
+Result<OpenedModel> open_model(const ModelArguments& a, Progress& progress) {
   const auto start = std::chrono::steady_clock::now();
-  auto opened = std::make_unique<OpenedModel>();
-  auto path = program_of(a);
-  if (!path.ok()) {
-    exit = fail(path.status(), load_exit(path.status()));
-    return nullptr;
+  using convert::FileKind;
+  PTERYX_ASSIGN(const FileKind kind, convert::file_kind(a.path));
+  if (kind == FileKind::kUnknown || kind == FileKind::kEmpty || kind == FileKind::kFolder ||
+      kind == FileKind::kProgramData) {
+    return invalid_program(
+        fmt::format("{} is {}: expected a .pte program, a GGUF file, a Hugging Face folder or a "
+                    "llama2.c checkpoint",
+                    a.path, convert::describe(kind)));
   }
-  auto device = open(a.run);
-  if (!device.ok()) {
-    exit = fail(device.status(), kNoGpu);
-    return nullptr;
+  std::optional<Conversion> conversion;
+  if (kind != FileKind::kProgram) {
+    PTERYX_ASSIGN(Conversion made, Conversion::of(a.path, progress));
+    conversion.emplace(std::move(made));
   }
-  opened->device = *device;
-  generate::ModelOptions options;
-  options.load = load_options(a.run, *device);
-  options.load.all_logits = a.all_logits;
-  options.tokenizer = a.tokenizer;
-  options.depth = a.depth;
-  auto model = generate::Model::load(*path, options);
-  if (!model.ok()) {
-    exit = fail(model.status(), load_exit(model.status()));
-    return nullptr;
+  OpenedModel opened;
+  PTERYX_ASSIGN(opened.device, open_gpu(a.run, &progress));
+  const auto& program = conversion ? conversion->program() : a.path;
+  auto model = load(program, a, opened.device, progress);
+  const bool unusable = !model.ok() && (model.status().code() == Code::kInvalidProgram ||
+                                        model.status().code() == Code::kIo);
+  if (unusable && conversion && conversion->was_kept() && a.tokenizer.empty()) {
+    PTERYX_TRY(conversion->repeat(progress));
+    model = load(program, a, opened.device, progress);
   }
-  opened->model = std::move(model).value();
-  opened->load_ms =
+  if (!model.ok()) return std::move(model).status();
+  opened.model = std::move(model).value();
+  opened.load_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return opened;
 }
 
 void add_sampling_arguments(CLI::App& app, SamplingArguments& a) {
-  ops::SampleSettings& s = a.settings;
-  app.add_option("-n,--max-new-tokens", a.generate.max_new_tokens,
-                 "tokens to make at most (-1: until the context is full)")
-      ->capture_default_str();
-  app.add_option("--temperature", s.temperature, "0: always the likeliest token")
-      ->capture_default_str()
-      ->check(CLI::Range(0.0F, 100.0F));
-  app.add_option("--top-k", s.top_k, "draw from the k likeliest tokens; 0: all")
-      ->capture_default_str();
-  app.add_option("--top-p", s.top_p, "draw from the likeliest that hold this share; 1: all")
-      ->capture_default_str()
-      ->check(CLI::Range(0.0F, 1.0F));
-  app.add_option("--min-p", s.min_p,
-                 "draw from those with this fraction of the highest probability")
-      ->capture_default_str()
-      ->check(CLI::Range(0.0F, 1.0F));
-  app.add_option("--repetition-penalty", s.repetition, "above 1: tokens that were there hold back")
-      ->capture_default_str()
-      ->check(CLI::Range(0.01F, 100.0F));
-  app.add_option("--presence-penalty", s.presence, "taken off a token that was there")
-      ->capture_default_str();
-  app.add_option("--frequency-penalty", s.frequency, "taken off for each time it was there")
-      ->capture_default_str();
-  app.add_option("--seed", a.seed, "the same seed gives the same text");
-  app.add_option("--stop", a.generate.stop, "end the text before this; may be repeated")
+  const std::string before = app.option_defaults()->get_group();
+  app.option_defaults()->group("Sampling");
+  add_number<int64_t>(app, "-n,--max-new-tokens", a.generate.max_new_tokens, {-1, kMostTokens},
+                      "maximum number of new tokens; -1: until the context is full");
+  for (const Setting& s : kSettings) {
+    add_number<float>(app, fmt::format("--{}", s.name), a.settings.*s.member, s.bounds, s.help);
+    if (s.name == "temperature") {
+      add_number<uint32_t>(app, "--top-k", a.settings.top_k, kTopK,
+                           "sample from the k most likely tokens; 0: all");
+    }
+  }
+  add_number<uint64_t>(app, "--seed", a.seed, {0, std::numeric_limits<uint64_t>::max()},
+                       "seed of the random choices: the same seed gives the same text");
+  add_texts(app, "--stop", a.generate.stop, "stop before this text; may be repeated")
       ->type_name("TEXT");
-  app.add_flag("--ignore-end", a.generate.ignore_end, "go on when the model ends its text");
+  app.add_flag("--ignore-end", a.generate.ignore_end,
+               "continue past the model's end-of-text token");
   app.add_flag("--shift", a.generate.shift,
-               "when the context is full, forget its older half and go on");
+               "when the context is full, drop its older half and continue");
+  app.option_defaults()->group(before);
+}
+
+Status set_sampling(ops::SampleSettings& settings, std::string_view name, std::string_view value) {
+  const auto set = [&]<typename T>(T& target, Bounds<T> bounds) -> Status {
+    std::string problem = number_problem(value, bounds);
+    if (!problem.empty()) return invalid_argument(fmt::format("{}: {}", name, problem));
+    target = *parse_number<T>(value);
+    return {};
+  };
+  if (name == "top-k") return set(settings.top_k, kTopK);
+  std::vector<std::string> names = {"top-k"};
+  for (const Setting& s : kSettings) {
+    if (s.name == name) return set(settings.*s.member, s.bounds);
+    names.emplace_back(s.name);
+  }
+  return invalid_argument(
+      fmt::format("there is no setting '{}': expected {}", excerpt(name), alternatives(names)));
 }
 
 generate::GenerateOptions SamplingArguments::options() {
@@ -159,6 +159,29 @@ generate::GenerateOptions SamplingArguments::options() {
   o.sampling = settings;
   o.sampling.seed = *seed;
   return o;
+}
+
+Result<std::vector<int64_t>> encode_text(const generate::Model& model, const std::string& path,
+                                         std::string_view text, std::string_view ids_option) {
+  if (model.tokenizer() == nullptr) {
+    return invalid_argument(fmt::format(
+        "{} has no tokenizer: give one with --tokenizer, or token ids with {}", path, ids_option));
+  }
+  llm::EncodeOptions options = model.tokenizer()->vocabulary().usual;
+  options.add_eos = false;
+  options.parse_special = true;
+  PTERYX_ASSIGN(const auto ids, model.tokenizer()->encode(text, options));
+  return std::vector<int64_t>(ids.begin(), ids.end());
+}
+
+Status check_ids(const generate::Model& model, std::span<const int64_t> ids) {
+  const int64_t size = model.info().vocabulary;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] >= 0 && ids[i] < size) continue;
+    return invalid_argument(
+        fmt::format("token {} is {}: expected an id from 0 to {}", i, ids[i], size - 1));
+  }
+  return {};
 }
 
 }  // namespace pteryx::cli

@@ -3,10 +3,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "cache.h"
 #include "command.h"
+#include "interrupt.h"
+#include "text.h"
 
 #include "pteryx/generate/generator.h"
 
@@ -27,8 +31,8 @@ struct OpenedModel {
   double load_ms = 0;
 };
 // Opens the GPU, converts what is not a program (and keeps the result for the next time), and
-// loads. On failure the message is on stderr and `exit` is what to return.
-std::unique_ptr<OpenedModel> open_model(const ModelArguments& a, int& exit);
+// loads.
+Result<OpenedModel> open_model(const ModelArguments& a, Progress& progress);
 
 struct SamplingArguments {
   ops::SampleSettings settings{.temperature = 0.8F, .top_p = 0.95F, .top_k = 40};
@@ -37,5 +41,15 @@ struct SamplingArguments {
   generate::GenerateOptions options();  // with a seed of the clock's, unless one was given
 };
 void add_sampling_arguments(CLI::App& app, SamplingArguments& a);
+// Sets one of the sampling options by its name without dashes ("temperature"), as a chat does.
+// Errors: kInvalidArgument with what was expected.
+Status set_sampling(ops::SampleSettings& settings, std::string_view name, std::string_view value);
+
+// The ids of a text that is to be continued. Errors: kInvalidArgument where the model has no
+// tokenizer, naming the option that takes ids instead.
+Result<std::vector<int64_t>> encode_text(const generate::Model& model, const std::string& path,
+                                         std::string_view text, std::string_view ids_option);
+// Each id, checked. Errors: kInvalidArgument with the id and its place.
+Status check_ids(const generate::Model& model, std::span<const int64_t> ids);
 
 }  // namespace pteryx::cli

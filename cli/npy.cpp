@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "pteryx/base/file.h"
+#include "pteryx/base/output_file.h"
 
 namespace pteryx::cli {
 namespace {
@@ -45,19 +46,18 @@ std::optional<std::string_view> field(std::string_view header, std::string_view 
 
 Result<DType> parse_type(std::string_view text) {
   if (text.size() != 5 || text.front() != '\'' || text.back() != '\'') {
-    return invalid_argument(
-        fmt::format("descr: expected a plain type such as '<f4', got {}", text));
+    return invalid_program(fmt::format("descr: expected a plain type such as '<f4', got {}", text));
   }
   const char order = text[1];
   const std::string_view code = text.substr(2, 2);
   for (const TypeCode& t : kTypes) {
     if (t.code != code) continue;
     if (order == '>' && size_bytes(t.dtype) > 1) {
-      return invalid_argument(fmt::format("descr: expected little endian, got {}", text));
+      return invalid_program(fmt::format("descr: expected little endian, got {}", text));
     }
     return t.dtype;
   }
-  return invalid_argument(fmt::format("descr: type {} is not one Pteryx knows", text));
+  return invalid_program(fmt::format("descr: type {} is not one Pteryx knows", text));
 }
 
 Result<Dims> parse_shape(std::string_view text) {
@@ -72,9 +72,9 @@ Result<Dims> parse_shape(std::string_view text) {
     int64_t v = 0;
     const auto [next, error] = std::from_chars(at, end, v);
     if (error != std::errc() || v < 0)
-      return invalid_argument(fmt::format("shape: cannot read {}", text));
+      return invalid_program(fmt::format("shape: cannot read {}", text));
     if (dims.rank() == kMaxRank) {
-      return invalid_argument(
+      return invalid_program(
           fmt::format("shape: expected at most {} dims, got {}", kMaxRank, text));
     }
     dims.push_back(v);
@@ -89,22 +89,22 @@ Result<Dims> parse_shape(std::string_view text) {
 Result<Array> parse_npy(Bytes file) {
   const auto* text = reinterpret_cast<const char*>(file.data());
   if (file.size() < 10 || std::string_view(text, kMagic.size()) != kMagic) {
-    return invalid_argument("not a .npy file");
+    return invalid_program("not a .npy file");
   }
   const auto major = static_cast<uint8_t>(file[6]);
   if (major < 1 || major > 3)
-    return invalid_argument(fmt::format(".npy version {} is not supported", major));
+    return invalid_program(fmt::format(".npy version {} is not supported", major));
   uint64_t header_at = 10;
   uint64_t header_size = *read_at<uint16_t>(file, 8);
   if (major > 1) {
     const auto wide = read_at<uint32_t>(file, 8);
-    if (!wide) return invalid_argument(".npy header is truncated");
+    if (!wide) return invalid_program(".npy header is truncated");
     header_at = 12;
     header_size = *wide;
   }
   const auto header_bytes = slice(file, header_at, header_size);
   if (!header_bytes) {
-    return invalid_argument(
+    return invalid_program(
         fmt::format(".npy header of {} bytes exceeds the file of {}", header_size, file.size()));
   }
   const std::string_view header(text + header_at, header_size);
@@ -112,22 +112,22 @@ Result<Array> parse_npy(Bytes file) {
   const auto fortran = field(header, "fortran_order");
   const auto shape = field(header, "shape");
   if (!descr || !fortran || !shape || !shape->starts_with('(')) {
-    return invalid_argument(".npy header lacks descr, fortran_order or shape");
+    return invalid_program(".npy header lacks descr, fortran_order or shape");
   }
   if (*fortran != "True" && *fortran != "False") {
-    return invalid_argument(fmt::format("fortran_order: expected True or False, got {}", *fortran));
+    return invalid_program(fmt::format("fortran_order: expected True or False, got {}", *fortran));
   }
   Array a;
   PTERYX_ASSIGN(a.dtype, parse_type(*descr));
   PTERYX_ASSIGN(a.dims, parse_shape(*shape));
   const auto count = checked_numel(a.dims.span(), size_bytes(a.dtype));
-  if (!count) return invalid_argument(fmt::format("shape {} overflows", *shape));
+  if (!count) return invalid_program(fmt::format("shape {} overflows", *shape));
   const uint64_t bytes = static_cast<uint64_t>(*count) * size_bytes(a.dtype);
   const auto data = slice(file, header_at + header_size, bytes);
   if (!data) {
-    return invalid_argument(fmt::format("{} {} needs {} bytes of data, the file has {}",
-                                        name(a.dtype), to_string(a.dims), bytes,
-                                        file.size() - header_at - header_size));
+    return invalid_program(fmt::format("{} {} needs {} bytes of data, the file has {}",
+                                       name(a.dtype), to_string(a.dims), bytes,
+                                       file.size() - header_at - header_size));
   }
   if (*fortran == "True" && a.dims.rank() > 1) {
     std::vector<uint8_t> order;
@@ -163,20 +163,11 @@ Status write_npy(const std::string& path, const TensorView& tensor) {
   prefix += static_cast<char>(header.size() & 0xFF);
   prefix += static_cast<char>(header.size() >> 8);
 
-  const std::string temporary = path + ".part";
-  std::FILE* f = std::fopen(temporary.c_str(), "wb");
-  if (f == nullptr) return io_error(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
-  bool ok = std::fwrite(prefix.data(), 1, prefix.size(), f) == prefix.size() &&
-            std::fwrite(header.data(), 1, header.size(), f) == header.size() &&
-            std::fwrite(tensor.data, 1, tensor.size_bytes, f) == tensor.size_bytes;
-  ok = std::fclose(f) == 0 && ok;
-  std::error_code error;
-  if (ok) std::filesystem::rename(temporary, path, error);
-  if (!ok || error) {
-    std::filesystem::remove(temporary, error);
-    return io_error(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
-  }
-  return {};
+  PTERYX_ASSIGN(OutputFile file, OutputFile::create(path));
+  PTERYX_TRY(file.write(prefix));
+  PTERYX_TRY(file.write(header));
+  PTERYX_TRY(file.write(Bytes(static_cast<const std::byte*>(tensor.data), tensor.size_bytes)));
+  return file.commit();
 }
 
 }  // namespace pteryx::cli

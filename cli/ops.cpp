@@ -63,11 +63,11 @@ int run(bool as_json, bool as_markdown) {
                       {"runs_on", where(def)},
                       {"routes", routes(def)}});
     }
-    fmt::print("{}\n", list.dump(2));
+    print_json(list);
     return kSuccess;
   }
   if (as_markdown) {
-    fmt::print(
+    print(
         "# Operators\n\nMade by `pteryx ops --markdown`; do not edit. {} operators. \"GPU, CPU\" "
         "means the GPU for "
         "bool, u8, i8, i32, f16 and\nf32 tensors and the CPU for other types. A `?` marks an "
@@ -76,12 +76,12 @@ int run(bool as_json, bool as_markdown) {
         "|\n|---|---|---|---|---|\n",
         ops::all_ops().size());
     for (const ops::OpDef& def : ops::all_ops()) {
-      fmt::print("| `{}` | {} | {} | {} | {} |\n", def.name, join(spellings(def)),
-                 join(arguments(def)), where(def), join(routes(def)));
+      print("| `{}` | {} | {} | {} | {} |\n", def.name, join(spellings(def)), join(arguments(def)),
+            where(def), join(routes(def)));
     }
     return kSuccess;
   }
-  for (const ops::OpDef& def : ops::all_ops()) fmt::print("{:56} {}\n", def.name, where(def));
+  for (const ops::OpDef& def : ops::all_ops()) print("{:56} {}\n", def.name, where(def));
   return kSuccess;
 }
 
@@ -94,8 +94,9 @@ void add_ops(CLI::App& app, Action& action) {
   };
   auto flags = std::make_shared<Flags>();
   CLI::App* sub = app.add_subcommand("ops", "List the operators Pteryx runs, and on what");
-  auto* as_json = sub->add_flag("--json", flags->as_json, "print as JSON");
-  sub->add_flag("--markdown", flags->as_markdown, "print docs/ops.md")->excludes(as_json);
+  add_json(*sub, flags->as_json, "print as JSON");
+  sub->add_flag("--markdown", flags->as_markdown, "print as Markdown (docs/ops.md)")
+      ->excludes(sub->get_option("--json"));
   sub->callback(
       [flags, &action] { action = [flags] { return run(flags->as_json, flags->as_markdown); }; });
 }

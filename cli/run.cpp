@@ -1,17 +1,20 @@
 // pteryx run: one call, or a batch of calls on one session. SPDX-License-Identifier: BSD-3-Clause
+#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "command.h"
+#include "interrupt.h"
 #include "npy.h"
+#include "text.h"
 
-#include "pteryx/base/file.h"
+#include "pteryx/base/excerpt.h"
+#include "pteryx/base/json.h"
 
 namespace pteryx::cli {
 namespace {
@@ -27,15 +30,26 @@ struct Options {
   std::string batch;
   std::string report;
   bool keep_going = false;
+  bool as_json = false;
+
+  // Everything that the command reads besides its inputs.
+  std::vector<std::string> files() const {
+    std::vector<std::string> all = run.data_files;
+    all.push_back(model);
+    if (!batch.empty()) all.push_back(batch);
+    return all;
+  }
 };
 
 // Inputs of one call; arrays own what the values point at.
 struct Arguments {
   std::vector<std::unique_ptr<Array>> arrays;
   std::vector<Value> values;
+  std::vector<std::string> files;
 
   Status add_file(const std::string& path) {
     PTERYX_ASSIGN(Array a, read_npy(path));
+    files.push_back(path);
     arrays.push_back(std::make_unique<Array>(std::move(a)));
     values.emplace_back(arrays.back()->view());
     return {};
@@ -63,8 +77,8 @@ struct Arguments {
       values.emplace_back(d);
       return {};
     }
-    return invalid_argument(
-        fmt::format("input '{}' is neither a .npy file nor a number, true, false or none", text));
+    return invalid_argument(fmt::format(
+        "input '{}': expected a .npy file, a number, true, false or none", excerpt(text)));
   }
 };
 
@@ -82,8 +96,11 @@ double milliseconds_since(std::chrono::steady_clock::time_point start) {
       .count();
 }
 
-// A scalar output becomes a 0-d array.
-Status write_output(const std::string& path, const Value& v) {
+// A scalar output becomes a 0-d array. Nothing that was read is written over.
+Status write_output(const std::string& path, const Value& v, const Options& o,
+                    const Arguments& arguments) {
+  PTERYX_TRY(check_output(path, o.files()));
+  PTERYX_TRY(check_output(path, arguments.files));
   if (const auto* t = v.tensor()) return write_npy(path, *t);
   if (const auto* i = v.integer()) return write_npy(path, tensor<int64_t>({}, std::span(i, 1)));
   if (const auto* d = v.number()) return write_npy(path, tensor<double>({}, std::span(d, 1)));
@@ -91,37 +108,60 @@ Status write_output(const std::string& path, const Value& v) {
     const bool value = *b;
     return write_npy(path, tensor<bool>({}, std::span(&value, 1)));
   }
-  return unsupported("output is neither a tensor nor a number");
+  return unsupported(fmt::format("{}: the output is neither a tensor nor a number", path));
 }
 
-int run_once(Session& session, const Options& o) {
-  Arguments arguments;
-  for (const std::string& text : o.inputs) {
-    if (const Status s = arguments.add(text); !s.ok())
-      return fail(s, s.code() == Code::kIo ? kBadFile : kFailed);
+json output_json(const Value& v, const std::string& path) {
+  json j;
+  if (const auto* t = v.tensor()) {
+    j = {{"dtype", name(t->dtype)}, {"shape", t->dims.span()}};
+  } else if (const auto* i = v.integer()) {
+    j = {{"value", *i}};
+  } else if (const auto* d = v.number()) {
+    j = {{"value", *d}};
+  } else if (const auto* b = v.flag()) {
+    j = {{"value", *b}};
+  } else {
+    j = {{"value", v.text() != nullptr ? json(*v.text()) : json()}};
   }
-  const auto start = std::chrono::steady_clock::now();
-  const auto outputs = session.run(o.method, arguments.values);
-  if (!outputs.ok()) return fail(outputs.status(), kFailed);
-  const double ms = milliseconds_since(start);
+  if (!path.empty()) j["path"] = path;
+  return j;
+}
+
+Status make_folder(const std::string& folder) {
   std::error_code error;
-  if (!o.output_dir.empty()) std::filesystem::create_directories(o.output_dir, error);
-  if (error)
-    return fail(io_error(fmt::format("cannot make {}: {}", o.output_dir, error.message())),
-                kFailed);
-  for (size_t i = 0; i < outputs->size(); ++i) {
+  if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  if (!error) return {};
+  return io_error(fmt::format("cannot create {}: {}", folder, error.message()));
+}
+
+Status run_once(Session& session, const Options& o) {
+  Arguments arguments;
+  for (const std::string& text : o.inputs) PTERYX_TRY(arguments.add(text));
+  const auto start = std::chrono::steady_clock::now();
+  PTERYX_ASSIGN(const auto outputs, session.run(o.method, arguments.values));
+  const double ms = milliseconds_since(start);
+  PTERYX_TRY(make_folder(o.output_dir));
+  json list = json::array();
+  std::string text;
+  for (size_t i = 0; i < outputs.size(); ++i) {
     const std::string path = o.output_dir.empty() ? "" : fmt::format("{}/{}.npy", o.output_dir, i);
-    if (!path.empty()) {
-      if (const Status s = write_output(path, (*outputs)[i]); !s.ok()) return fail(s, kFailed);
-    }
-    fmt::print("output {}: {}{}{}\n", i, describe((*outputs)[i]), path.empty() ? "" : " -> ", path);
+    if (!path.empty()) PTERYX_TRY(write_output(path, outputs[i], o, arguments));
+    list.push_back(output_json(outputs[i], path));
+    text += fmt::format("output {}: {}{}{}\n", i, describe(outputs[i]), path.empty() ? "" : " -> ",
+                        path);
   }
-  fmt::print("{}: {:.3f} ms on {}\n", o.method, ms, session.device()->caps().adapter);
-  return kSuccess;
+  const std::string& adapter = session.device()->caps().adapter;
+  if (o.as_json) {
+    print_json({{"method", o.method}, {"outputs", list}, {"ms", ms}, {"gpu", adapter}});
+  } else {
+    print("{}{}: {:.3f} ms on {}\n", text, o.method, ms, adapter);
+  }
+  return {};
 }
 
 // One line: {"method": "forward", "inputs": ["x.npy", 3], "outputs": ["y.npy"]}
-Status run_call(Session& session, const json& call, json& result) {
+Status run_call(Session& session, const Options& o, const json& call, json& result) {
   if (!call.is_object()) return invalid_argument("expected a JSON object");
   const std::string method = call.value("method", "forward");
   Arguments arguments;
@@ -137,97 +177,143 @@ Status run_call(Session& session, const json& call, json& result) {
     else if (input.is_null())
       arguments.values.emplace_back();
     else
-      return invalid_argument(
-          fmt::format("input {} is neither a file name nor a number", input.dump()));
+      return invalid_argument(fmt::format("inputs[{}]: expected a file name or a number, got {}",
+                                          arguments.values.size(), input.type_name()));
   }
   const auto start = std::chrono::steady_clock::now();
   PTERYX_ASSIGN(const auto outputs, session.run(method, arguments.values));
   const double ms = milliseconds_since(start);
   const json names = call.value("outputs", json::array());
   if (names.size() > outputs.size()) {
-    return invalid_argument(fmt::format("{} output files are named, the method has {} outputs",
-                                        names.size(), outputs.size()));
+    return invalid_argument(fmt::format("outputs: expected at most {} file names, got {}",
+                                        outputs.size(), names.size()));
   }
   result["outputs"] = json::array();
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (i < names.size() && names[i].is_string())
-      PTERYX_TRY(write_output(names[i].get<std::string>(), outputs[i]));
+      PTERYX_TRY(write_output(names[i].get<std::string>(), outputs[i], o, arguments));
     result["outputs"].push_back(describe(outputs[i]));
   }
   result["ms"] = ms;
   return {};
 }
 
-int run_batch(Session& session, const Options& o) {
-  const auto file = MappedFile::open(o.batch);
-  if (!file.ok()) return fail(file.status(), kBadFile);
-  const Bytes bytes = (*file)->bytes();
-  std::istringstream calls(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-  std::ofstream report;
-  if (!o.report.empty()) {
-    report.open(o.report);
-    if (!report) return fail(io_error(fmt::format("cannot write {}", o.report)), kFailed);
+// The line's own report; ones of failed calls have "error" and "code".
+json run_line(Session& session, const Options& o, std::string_view line, size_t number) {
+  json result = {{"line", number}};
+  Status s;
+  try {
+    auto call = parse_json(line, "the call");
+    s = call.ok() ? run_call(session, o, *call, result) : std::move(call).status();
+  } catch (const json::exception& e) {  // a member of another type
+    s = invalid_argument(printable(e.what()));
   }
-  int exit = kSuccess;
-  std::string line;
+  if (s.ok()) return result;
+  note("pteryx: {} line {}: {}\n", o.batch, number, printable(s.message()));
+  return {{"line", number}, {"error", printable(s.message())}, {"code", name(s.code())}};
+}
+
+Status cannot_write(const std::string& path) {
+  return io_error(fmt::format("cannot write {}: {}", path, std::generic_category().message(errno)));
+}
+
+Result<int> run_batch(Session& session, const Options& o) {
+  PTERYX_ASSIGN(const std::string text, read_text(o.batch));
+  std::ofstream report;  // line by line: somebody may be following it
+  if (!o.report.empty()) {
+    PTERYX_TRY(check_output(o.report, o.files()));
+    report.open(o.report);
+    if (!report) return cannot_write(o.report);
+  }
   size_t number = 0;
   size_t ran = 0;
-  while (std::getline(calls, line)) {
+  json list = json::array();
+  bool failed = false;
+  for (size_t at = 0; at < text.size() && !(failed && !o.keep_going);) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = std::string_view(text).substr(at, end - at);
+    at = end + 1;
     ++number;
-    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    json result = {{"line", number}};
-    const json call = json::parse(line, nullptr, false);
-    Status s;
-    try {
-      s = call.is_discarded() ? invalid_argument("not valid JSON")
-                              : run_call(session, call, result);
-    } catch (const json::exception& e) {
-      s = invalid_argument(e.what());
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    if (InterruptGuard::interrupted()) return Status(Code::kCancelled, "interrupted");
+    const json result = run_line(session, o, line, number);
+    const bool ok = !result.contains("error");
+    ran += ok ? 1 : 0;
+    failed = failed || !ok;
+    if (report.is_open()) {
+      report << result.dump(-1, ' ', false, json::error_handler_t::replace) << '\n' << std::flush;
+      if (!report) return cannot_write(o.report);
     }
-    if (!s.ok()) {
-      result = {{"line", number},
-                {"error", std::string(s.message())},
-                {"code", std::string(name(s.code()))}};
-      exit = kFailed;
-      fmt::print(stderr, "pteryx: {} line {}: {}\n", o.batch, number, s.message());
-    } else {
-      ++ran;
-    }
-    if (report.is_open())
-      report << result.dump(-1, ' ', false, json::error_handler_t::replace) << "\n" << std::flush;
-    if (!s.ok() && !o.keep_going) break;
+    if (o.as_json) list.push_back(result);
   }
-  fmt::print("{} calls ran on {}\n", ran, session.device()->caps().adapter);
-  return exit;
+  const std::string& adapter = session.device()->caps().adapter;
+  if (o.as_json) {
+    print_json({{"calls", list}, {"ran", ran}, {"gpu", adapter}});
+  } else {
+    print("{} calls ran on {}\n", ran, adapter);
+  }
+  return static_cast<int>(failed ? kFailed : kSuccess);
 }
 
 int run(const Options& o) {
-  const auto device = open(o.run);
-  if (!device.ok()) return fail(device.status(), kNoGpu);
-  LoadOptions options = load_options(o.run, *device);
+  const InterruptGuard guard;
+  if (const Status s = expect_program(o.model); !s.ok()) return fail(s);
+  Progress progress("opening " + o.model);
+  const auto device = open_gpu(o.run, &progress);
+  if (!device.ok()) return fail(device.status());
+  LoadOptions options = load_options(o.run, *device, &progress);
   if (o.batch.empty()) options.methods = {o.method};
   auto session = Session::load(o.model, options);
-  if (!session.ok()) return fail(session.status(), load_exit(session.status()));
-  return o.batch.empty() ? run_once(*session, o) : run_batch(*session, o);
+  progress.end();
+  if (!session.ok()) return fail(session.status());
+  if (o.batch.empty()) {
+    const Status s = run_once(*session, o);
+    return s.ok() ? static_cast<int>(kSuccess) : fail(s);
+  }
+  const auto exit = run_batch(*session, o);
+  return exit.ok() ? *exit : fail(exit.status());
+}
+
+// What can be an input; a model never is.
+bool is_input(std::string_view word) {
+  const auto one = [](std::string_view w) {
+    return w.ends_with(".npy") || w == "true" || w == "false" || w == "none" ||
+           parse_number<double>(w).has_value();
+  };
+  for (size_t at = 0; at <= word.size();) {
+    const size_t end = std::min(word.find(',', at), word.size());
+    if (!one(word.substr(at, end - at))) return false;
+    at = end + 1;
+  }
+  return true;
 }
 
 }  // namespace
 
 void add_run(CLI::App& app, Action& action) {
   auto o = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("run", "Run a method of a program on .npy inputs");
+  CLI::App* sub = app.add_subcommand("run", "Run a method of a program on .npy files and numbers");
   sub->add_option("model", o->model, "program (.pte)")->required()->type_name("MODEL.pte");
-  sub->add_option("--method,-m", o->method, "method to run")->capture_default_str();
-  sub->add_option("--input,-i", o->inputs, "a .npy file or a number; one per input, in order")
-      ->type_name("X");
-  sub->add_option("--output-dir,-o", o->output_dir, "write outputs here as 0.npy, 1.npy, ...")
-      ->type_name("DIR");
+  sub->add_option("-m,--method", o->method, "method to run")
+      ->capture_default_str()
+      ->type_name("NAME");
+  add_words(*sub, "-i,--input", o->inputs, is_input,
+            "inputs in order: .npy files, numbers, true, false, none")
+      ->type_name("X,...");
+  auto* folder = sub->add_option("-o,--output-dir", o->output_dir,
+                                 "write the outputs here as 0.npy, 1.npy, ...")
+                     ->type_name("DIR");
   auto* batch = sub->add_option("--batch", o->batch,
-                                "run the calls of this file, one JSON object a line, in order");
+                                "run the calls in this file, one JSON object per line; -: stdin")
+                    ->type_name("CALLS.jsonl")
+                    ->excludes(folder)
+                    ->excludes(sub->get_option("--input"));
   sub->add_option("--report", o->report, "with --batch: write one JSON line per call")
+      ->type_name("OUT.jsonl")
       ->needs(batch);
-  sub->add_flag("--keep-going", o->keep_going, "with --batch: go on after a failed call")
+  sub->add_flag("--keep-going", o->keep_going, "with --batch: continue after a failed call")
       ->needs(batch);
+  add_json(*sub, o->as_json, "print the results as JSON");
   add_run_options(*sub, o->run);
   sub->callback([o, &action] { action = [o] { return run(*o); }; });
 }

@@ -10,8 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "command.h"
+#include "interrupt.h"
 
 #include "pteryx/base/file.h"
+#include "pteryx/base/json.h"
 #include "pteryx/ops/op.h"
 #include "pteryx/session/inspect.h"
 
@@ -150,8 +152,7 @@ std::string compare(const Value& value, const TensorView& want, double atol, dou
 
 Status run_case(const json& c, Files& files, const Options& o,
                 const std::shared_ptr<gpu::Device>& device, Outcome& outcome) {
-  LoadOptions options = load_options(o.run, device);
-  options.progress = nullptr;
+  LoadOptions options = load_options(o.run, device, nullptr);
   for (const json& f : c.value("ptd", json::array()))
     options.data_files.push_back(files.path(f.get<std::string>()));
   const std::string method = c.value("method", "forward");
@@ -173,6 +174,8 @@ Status run_case(const json& c, Files& files, const Options& o,
   PTERYX_ASSIGN(Session session, Session::load(program, options));
   const double atol = c.value("atol", 1e-4);
   const double rtol = c.value("rtol", 1e-4);
+  if (!c.at("runs").is_array() || c.at("runs").empty())
+    return invalid_argument("expected at least one run, got none");
   for (const json& run : c.at("runs")) {
     std::vector<Value> inputs;
     for (const json& t : run.at("inputs")) {
@@ -219,36 +222,46 @@ void print_table(const std::vector<Outcome>& outcomes) {
     width = std::max(width, r.name.size());
     operators = std::max(operators, r.operators.size());
   }
-  fmt::print("{:{}}  {:{}}  {:>4}  {:>13}  {:>9}\n", "program", width, "operators", operators,
-             "runs", "largest error", "ms");
+  print("{:{}}  {:{}}  {:>4}  {:>13}  {:>9}\n", "program", width, "operators", operators, "runs",
+        "largest error", "ms");
   for (const Outcome& r : outcomes) {
-    fmt::print("{:{}}  {:{}}  {:>4}  {:>13.3g}  {:>9.3f}  {}\n", r.name, width, r.operators,
-               operators, r.runs, r.worst, r.milliseconds, r.problem.empty() ? "ok" : "FAILED");
-    if (!r.problem.empty()) fmt::print("    {}\n", r.problem);
+    print("{:{}}  {:{}}  {:>4}  {:>13.3g}  {:>9.3f}  {}\n", r.name, width, r.operators, operators,
+          r.runs, r.worst, r.milliseconds, r.problem.empty() ? "ok" : "FAILED");
+    if (!r.problem.empty()) print("    {}\n", r.problem);
   }
 }
 
+Result<json> read_manifest(const std::string& path) {
+  PTERYX_ASSIGN(const auto file, MappedFile::open(path));
+  PTERYX_ASSIGN(json manifest, parse_json(file->bytes(), path));
+  const bool fits =
+      manifest.is_object() && manifest.contains("cases") && manifest["cases"].is_array();
+  if (!fits) {
+    return invalid_program(
+        fmt::format("{} is not a manifest: expected an object with a list \"cases\"", path));
+  }
+  return manifest;
+}
+
 int verify(const Options& o) {
+  const InterruptGuard guard;
   std::filesystem::path path = o.manifest;
   std::error_code none;
   if (std::filesystem::is_directory(path, none)) path /= "manifest.json";
-  const auto file = MappedFile::open(path.string());
-  if (!file.ok()) return fail(file.status(), kBadFile);
-  const auto* text = reinterpret_cast<const char*>((*file)->bytes().data());
-  const json manifest = json::parse(text, text + (*file)->bytes().size(), nullptr, false);
-  if (manifest.is_discarded() || !manifest.is_object() || !manifest.contains("cases")) {
-    return fail(invalid_argument(fmt::format("{} is not a manifest: no JSON object with \"cases\"",
-                                             path.string())),
-                kBadFile);
-  }
-  const auto device = open(o.run);
-  if (!device.ok()) return fail(device.status(), kNoGpu);
+  const auto manifest = read_manifest(path.string());
+  if (!manifest.ok()) return fail(manifest.status());
+  Progress progress("running the cases");
+  const auto device = open_gpu(o.run, &progress);
+  if (!device.ok()) return fail(device.status());
   const gpu::Caps& caps = (*device)->caps();
-  if (!o.as_json) fmt::print("GPU: {} ({})\n", caps.adapter, caps.provider);
   Files files(path.parent_path());
   std::vector<Outcome> outcomes;
   size_t failed = 0;
-  for (const json& c : manifest["cases"]) {
+  progress.begin("running the cases");
+  size_t done = 0;
+  for (const json& c : (*manifest)["cases"]) {
+    if (InterruptGuard::interrupted()) return fail(Status(Code::kCancelled, "interrupted"));
+    progress.set(done++, (*manifest)["cases"].size());
     Outcome outcome;
     try {
       if (!wanted(c, o)) continue;
@@ -256,11 +269,13 @@ int verify(const Options& o) {
       if (const Status s = run_case(c, files, o, *device, outcome); !s.ok())
         outcome.problem = s.message();
     } catch (const json::exception& e) {
-      outcome.problem = fmt::format("manifest: {}", e.what());
+      outcome.problem = fmt::format("manifest: {}", printable(e.what()));
     }
     if (!outcome.problem.empty()) ++failed;
     outcomes.push_back(std::move(outcome));
   }
+  progress.end();
+  if (outcomes.empty()) return fail(invalid_argument("no case of the manifest matches"));
   if (o.as_json) {
     json list = json::array();
     for (const Outcome& r : outcomes) {
@@ -277,12 +292,12 @@ int verify(const Options& o) {
                         {"cases", list},
                         {"passed", outcomes.size() - failed},
                         {"failed", failed}};
-    fmt::print("{}\n", whole.dump(2, ' ', false, json::error_handler_t::replace));
+    print_json(whole);
   } else {
+    print("GPU: {} ({})\n", caps.adapter, caps.provider);
     print_table(outcomes);
-    fmt::print("{} passed, {} failed on {}\n", outcomes.size() - failed, failed, caps.adapter);
+    print("{} passed, {} failed on {}\n", outcomes.size() - failed, failed, caps.adapter);
   }
-  if (outcomes.empty()) return fail(invalid_argument("no case of the manifest matches"), kUsage);
   return failed == 0 ? kSuccess : kFailed;
 }
 
@@ -296,11 +311,14 @@ void add_verify(CLI::App& app, Action& action) {
                   "manifest.json beside its programs and goldens, or its folder")
       ->required()
       ->type_name("MANIFEST.json");
-  sub->add_option("--only", o->only, "run this case; NAME or PREFIX*; may be repeated")
-      ->type_name("NAME");
-  sub->add_option("--suite", o->suites, "run only cases of this suite; may be repeated")
-      ->type_name("SUITE");
-  sub->add_flag("--json", o->as_json, "print the results as JSON");
+  const auto is_name = [](std::string_view word) {
+    return !word.starts_with('-') && !word.ends_with(".json") && word.find('/') == word.npos;
+  };
+  add_words(*sub, "--only", o->only, is_name, "cases to run: NAME or PREFIX*")
+      ->type_name("NAME,...");
+  add_words(*sub, "--suite", o->suites, is_name, "suites whose cases to run")
+      ->type_name("NAME,...");
+  add_json(*sub, o->as_json, "print the results as JSON");
   add_run_options(*sub, o->run);
   sub->callback([o, &action] { action = [o] { return verify(*o); }; });
 }

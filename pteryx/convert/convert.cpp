@@ -71,7 +71,7 @@ class Loader {
   }
 
   Result<std::shared_ptr<EncodedMatrix>> matrix(Part part, int64_t layer, const Dims& dims) {
-    if (o_.progress && !o_.progress(0, 1)) return Status(Code::kCancelled, "stopped");
+    if (o_.progress && !o_.progress(0, 1)) return Status(Code::kCancelled, "interrupted");
     PTERYX_ASSIGN(const SourceTensor* t, m_.get(part, layer, dims));
     Matrix m{.name = t->name,
              .source = std::string(name(t->type)),

@@ -338,7 +338,7 @@ TEST(Convert, OptionsThatCannotBe) {
 
 TEST(Convert, StoppingLeavesNothingBehind) {
   expect_refused(fixture("qwen2"), {.progress = [](uint64_t, uint64_t) { return false; }},
-                 Code::kCancelled, "stopped");
+                 Code::kCancelled, "interrupted");
 }
 
 TEST(Convert, OutputThatCannotBeWritten) {

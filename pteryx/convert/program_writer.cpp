@@ -199,7 +199,7 @@ class BlobSink final : public Sink {
     hash_.add(bytes);
     written_ += bytes.size();
     PTERYX_TRY(file_.write(bytes));
-    if (progress_ && !progress_(done_ + written_, total_)) return {Code::kCancelled, "stopped"};
+    if (progress_ && !progress_(done_ + written_, total_)) return {Code::kCancelled, "interrupted"};
     return {};
   }
   uint64_t written() const { return written_; }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/base/excerpt.h"
 #include "pteryx/graph/build.h"
 #include "pteryx/graph/passes/passes.h"
 #include "pteryx/ops/schema.h"
@@ -151,6 +152,26 @@ std::string to_dot(const Graph& g) {
 
 }  // namespace
 
+namespace {
+
+// "softmax:serial" and so on; where there is no such family, the names of those with routes.
+std::vector<std::string> routes_of(std::string_view family) {
+  std::vector<std::string> routes;
+  std::vector<std::string> families;
+  const auto add = [](std::vector<std::string>& list, std::string name) {
+    if (std::find(list.begin(), list.end(), name) == list.end()) list.push_back(std::move(name));
+  };
+  for (const ops::OpDef& def : ops::all_ops()) {
+    for (const ops::Route& r : def.routes) {
+      add(families, fmt::format("{}:...", def.family));
+      if (def.family == family) add(routes, fmt::format("{}:{}", def.family, r.name));
+    }
+  }
+  return routes.empty() ? families : routes;
+}
+
+}  // namespace
+
 Result<ops::PlanContext> make_context(const gpu::Caps& caps, std::string routes,
                                       std::optional<Precision> precision) {
   if (routes.empty()) {
@@ -169,19 +190,13 @@ Result<ops::PlanContext> make_context(const gpu::Caps& caps, std::string routes,
     const size_t end = std::min(routes.find(',', at), routes.size());
     const std::string item = routes.substr(at, end - at);
     at = end + 1;
-    const size_t colon = item.find(':');
-    std::string known;
-    bool found = false;
-    for (const ops::OpDef& def : ops::all_ops()) {
-      for (const ops::Route& r : def.routes) {
-        const std::string spelled = fmt::format("{}:{}", def.family, r.name);
-        found = found || spelled == item;
-        if (known.find(spelled) == std::string::npos)
-          known += (known.empty() ? "" : ", ") + spelled;
-      }
+    const size_t colon = std::min(item.find(':'), item.size());
+    const std::vector<std::string> known = routes_of(item.substr(0, colon));
+    if (std::find(known.begin(), known.end(), item) == known.end()) {
+      return invalid_argument(fmt::format("there is no route '{}': expected {}{}", excerpt(item),
+                                          known.size() > 1 ? "one of " : "",
+                                          fmt::join(known, ", ")));
     }
-    if (!found)
-      return invalid_argument(fmt::format("there is no route '{}'; there are: {}", item, known));
     context.forced_routes.emplace_back(item.substr(0, colon), item.substr(colon + 1));
   }
   return context;

@@ -114,18 +114,32 @@ class State(Batch):
             self.assertEqual(set(line), {"line", "error", "code"})
             self.assertIn(f"line {line['line']}: {line['error']}", result.stderr)
         self.assertEqual([line["error"] for line in failed[:4]],
-                         ["not valid JSON", "expected a JSON object", "method 'forward' takes 1 inputs, got 0",
+                         ["the call: not JSON at byte 3", "expected a JSON object", "method 'forward' takes 1 inputs, got 0",
                           "input 0 of 'forward' type: expected f32, got i64"])
         self.assertIn("none.npy", failed[4]["error"])
         self.assertEqual(failed[5]["error"], "there is no method 'backward'")
-        self.assertEqual(failed[0]["code"], "invalid argument")
-        self.assertNotEqual(failed[4]["code"], failed[0]["code"])
+        self.assertEqual(failed[1]["code"], "invalid argument")
+        self.assertEqual(failed[0]["code"], "invalid program")
+        self.assertEqual(failed[4]["code"], "i/o error")
+
+    def test_deep_nesting_is_refused_in_a_line(self):
+        for depth in (100, 20_000, 200_000):
+            with self.subTest(depth):
+                result = tool("run", COUNTER, "--batch", self.batch(['{"inputs": ' + "[" * depth + "]" * depth + "}"]))
+                self.assertEqual(result.returncode, FAILED)
+                self.assertIn("line 1: the call: JSON is nested deeper than 64 levels", result.stderr)
+                self.assertLess(len(result.stderr), 400)
+
+    def test_from_a_pipe(self):
+        result = tool("run", COUNTER, "--batch", "-", stdin=self.batch([]).read_text() + json.dumps(self.good[0]) + "\n")
+        self.assertEqual(result.returncode, OK, result.stderr)
+        self.assertIn("1 calls ran on ", result.stdout)
 
     def test_too_many_outputs(self):
         call = {**self.good[0], "outputs": ["a.npy", "b.npy"]}
         result = tool("run", COUNTER, "--batch", self.batch([call]))
         self.assertEqual(result.returncode, FAILED)
-        self.assertIn("2 output files are named, the method has 1 outputs", result.stderr)
+        self.assertIn("outputs: expected at most 1 file names, got 2", result.stderr)
 
     def test_outputs_nobody_names_are_not_written(self):
         c = case(STATE, "accumulate")
@@ -145,7 +159,7 @@ class Files(Batch):
         self.assertIn("none.jsonl", message)
 
     def test_report_that_cannot_be_written(self):
-        message = self.fail_with(FAILED, "run", COUNTER, "--batch", self.batch([]), "--report", "/nonexistent/report")
+        message = self.fail_with(BAD_FILE, "run", COUNTER, "--batch", self.batch([]), "--report", "/nonexistent/report")
         self.assertIn("cannot write /nonexistent/report", message)
 
     def test_scalars(self):

@@ -18,14 +18,20 @@ FIXTURES = ROOT / "tests" / "fixtures"
 OPS, STATE, VALUES, LLM = (FIXTURES / name for name in ("ops", "state", "values", "llm"))
 
 OK, FAILED, USAGE, BAD_FILE, NO_GPU = range(5)
+INTERRUPTED = 130
 NO_LIBRARY = {"PTERYX_WEBGPU_LIBRARY": "/nonexistent"}  # nothing that needs a GPU works with it
+
+
+def environment(more=None):
+    """The variables that the tool is started with: of its own only those that choose the GPU, and `more`."""
+    variables = {k: v for k, v in os.environ.items() if not k.startswith("PTERYX_") or k in ("PTERYX_ADAPTER", "PTERYX_PROVIDER")}
+    return {**variables, **(more or {})}
 
 
 def tool(*args, env=None, stdin=""):
     """Runs the tool; its result has returncode, stdout and stderr."""
-    variables = {k: v for k, v in os.environ.items() if not k.startswith("PTERYX_") or k in ("PTERYX_ADAPTER", "PTERYX_PROVIDER")}
-    return subprocess.run([TOOL, *map(str, args)], env={**variables, **(env or {})}, input=stdin, capture_output=True, text=True,
-                          timeout=600, check=False)
+    return subprocess.run([TOOL, *map(str, args)], env=environment(env), input=stdin, capture_output=True, text=True, timeout=600,
+                          check=False)
 
 
 @functools.cache

@@ -1,12 +1,15 @@
 """pteryx convert and pteryx synth: programs from weights, told in tables and in JSON."""
 # SPDX-License-Identifier: BSD-3-Clause
+import contextlib
 import json
+import os
+import pathlib
 import signal
 import subprocess
 import time
 import unittest
 
-from cli import BAD_FILE, FAILED, FIXTURES, NO_LIBRARY, OK, TOOL, USAGE, TestCase, tool
+from cli import BAD_FILE, FIXTURES, INTERRUPTED, NO_LIBRARY, OK, TOOL, USAGE, TestCase, tool
 
 CONVERT = FIXTURES / "convert"
 
@@ -106,12 +109,29 @@ class Synth(Convert):
     def test_interrupted(self):
         process = subprocess.Popen([TOOL, "synth", "--preset", "llama-3.2-1b", "--quantize", "none", "-o", self.folder / "m.pte"],
                                    stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        while not any(self.folder.iterdir()):
+        while not self.is_writing(process):
             self.assertIsNone(process.poll())
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
-        self.assertEqual(process.communicate(timeout=60), ("", "pteryx: stopped\n"))
-        self.assertEqual((process.returncode, list(self.folder.iterdir())), (FAILED, []))
+        self.assertEqual(process.communicate(timeout=60), ("", "pteryx: interrupted\n"))
+        self.assertEqual((process.returncode, list(self.folder.iterdir())), (INTERRUPTED, []))
+
+    def test_killed(self):
+        process = subprocess.Popen([TOOL, "synth", "--preset", "llama-3.2-1b", "--quantize", "none", "-o", self.folder / "m.pte"])
+        while not self.is_writing(process):
+            self.assertIsNone(process.poll())
+            time.sleep(0.01)
+        process.kill()
+        process.wait()
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def is_writing(self, process):
+        """Whether it has a file of the folder open, be it one without a name."""
+        for link in pathlib.Path(f"/proc/{process.pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                if os.readlink(link).startswith(str(self.folder)):
+                    return True
+        return False
 
     def test_presets(self):
         self.assertIn("preset 'tiny' is not of architecture 'qwen3'",

@@ -1,12 +1,27 @@
 """pteryx generate and pteryx bench: text from language models, and how fast it comes."""
 # SPDX-License-Identifier: BSD-3-Clause
+import json
 import math
+import shutil
+import signal
+import subprocess
 import unittest
 
-from cli import BAD_FILE, FIXTURES, LLM, OK, OPS, USAGE, TestCase, case, tool
+from cli import BAD_FILE, FIXTURES, INTERRUPTED, LLM, OK, OPS, TOOL, USAGE, TestCase, case, environment, tool
+from tokenizers import letter_tokenizer
 
 MODEL = LLM / "qwen3_like_q4.pte"
 FOLDER = FIXTURES / "convert" / "qwen2"
+
+
+def letter_model(folder):
+    """A Hugging Face folder whose tokens are letters, with a chat template."""
+    model = folder / "model"
+    shutil.copytree(FIXTURES / "convert" / "qwen3", model)
+    (model / "tokenizer.json").write_text(letter_tokenizer())
+    (model / "chat_template.jinja").write_text(
+        "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}{% if add_generation_prompt %}<answer>{% endif %}")
+    return model
 
 
 def ids(values):
@@ -53,13 +68,76 @@ class Generate(TestCase):
 
     def test_refusals(self):
         self.assertIn("has no tokenizer: give one with --tokenizer", self.fail_with(USAGE, "generate", MODEL, "-p", "hello"))
-        self.assertIn("token 1 of the prompt is 300, outside the vocabulary of 300",
+        self.assertIn("token 1 is 300: expected an id from 0 to 299",
                       self.fail_with(USAGE, "generate", MODEL, "--prompt-ids", "1", "300"))
         self.assertIn("is not a language model with a KV cache",
                       self.fail_with(BAD_FILE, "generate", OPS / "add.pte", "-p", "hello"))
         self.assertEqual(tool("generate", MODEL).returncode, USAGE)
         self.assertIn("belongs to another", self.fail_with(BAD_FILE, "generate", MODEL, "-p", "hello", "--tokenizer",
                                                            FIXTURES / "tokenizers" / "gpt2.json"))
+
+
+class Prompts(TestCase):
+    """Where a prompt comes from, with a model and tokenizer whose tokens are letters."""
+
+    def setUp(self):
+        super().setUp()
+        self.model = letter_model(self.folder)
+        self.env = {"PTERYX_CACHE": str(self.folder / "cache")}
+        self.rest = ["-n", "3", "--temperature", "0", "--ignore-end"]
+
+    def generate(self, *args, stdin=""):
+        result = tool("generate", self.model, *self.rest, *args, env=self.env, stdin=stdin)
+        self.assertEqual(result.returncode, OK, result.stderr)
+        return result.stdout
+
+    def test_of_every_kind(self):
+        wanted = self.generate("-p", "abc")
+        file = self.write("prompt.txt", "abc\n")
+        self.assertEqual(self.generate(stdin="abc\n"), wanted)
+        self.assertEqual(self.generate("-f", "-", stdin="abc"), wanted)
+        self.assertEqual(self.generate("-f", file), wanted)
+        pipe = subprocess.run(["bash", "-c", f"'{TOOL}' generate '{self.model}' {' '.join(self.rest)} -f <(echo abc)"], text=True,
+                              env=environment(self.env), capture_output=True, check=True)
+        self.assertEqual(pipe.stdout, wanted)
+
+    def test_echo(self):
+        wanted = "abc" + self.generate("-p", "abc")
+        self.assertEqual(self.generate("-p", "abc", "--echo"), wanted)
+        self.assertEqual(self.generate("-f", self.write("prompt.txt", "abc"), "--echo"), wanted)
+        self.assertEqual(self.generate("--prompt-ids", "0,1,2", "--echo"), wanted)
+        report = json.loads(self.generate("-p", "abc", "--echo", "--json"))
+        self.assertEqual(report["prompt"] + report["text"] + "\n", wanted)
+
+    def test_chat(self):
+        wanted = self.generate("-p", "<system>hm<user>hi<answer>")
+        self.assertEqual(self.generate("--chat", "-p", "hi", "--system", "hm"), wanted)
+        self.assertEqual(self.generate("--chat", "--system", "hm", stdin="hi\n"), wanted)
+
+    def test_no_prompt(self):
+        self.assertIn(f"{self.folder}/none: No such file", self.fail_with(BAD_FILE, "generate", self.model, "-f", self.folder / "none"))
+
+    def test_files_are_known_by_content(self):
+        self.assertIn("already a program", self.fail_with(USAGE, "convert", MODEL, "-o", self.folder / "m.pte"))
+        self.assertIn("is a Hugging Face folder: use `pteryx convert`", self.fail_with(BAD_FILE, "run", self.model))
+        gguf = self.folder / "BLOB"
+        shutil.copy(FIXTURES / "convert" / "llama.gguf", gguf)
+        self.assertIn("is a GGUF file: use `pteryx convert`", self.fail_with(BAD_FILE, "run", gguf))
+        self.assertIn("is a GGUF file: use `pteryx convert`", self.fail_with(BAD_FILE, "inspect", gguf))
+        result = tool("generate", gguf, "--prompt-ids", "1", "-n", "1", env=self.env)
+        self.assertEqual(result.returncode, OK, result.stderr)
+        text = self.write("notes.gguf", "These are notes.\n")
+        for command in (["generate", text, "-p", "x"], ["eval", text, "--ids", "1,2"], ["chat", text], ["bench", text]):
+            self.assertIn("expected a .pte program, a GGUF file, a Hugging Face folder or a llama2.c checkpoint", self.fail_with(BAD_FILE, *command))
+
+    def test_an_interrupt_ends_the_text(self):
+        process = subprocess.Popen([TOOL, "generate", self.model, "-p", "abc", "--ignore-end", "--shift"], env=environment(self.env),
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.assertTrue(process.stdout.read(1))
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, INTERRUPTED)
+        self.assertIn("stopped by: cancelled", said)
 
 
 class Eval(TestCase):
@@ -83,8 +161,8 @@ class Eval(TestCase):
 
     def test_refusals(self):
         self.assertIn("has no tokenizer", self.fail_with(USAGE, "eval", MODEL, "--text", self.write("a.txt", "hello")))
-        self.assertIn("less than two tokens", self.fail_with(USAGE, "eval", MODEL, "--ids", "1"))
-        self.assertIn("element 1 is 300", self.fail_with(USAGE, "eval", MODEL, "--ids", "1", "300", "2"))
+        self.assertIn("expected a text of at least two tokens, got 1", self.fail_with(USAGE, "eval", MODEL, "--ids", "1"))
+        self.assertIn("token 1 is 300: expected an id from 0 to 299", self.fail_with(USAGE, "eval", MODEL, "--ids", "1", "300", "2"))
 
 
 class Bench(TestCase):
@@ -102,10 +180,10 @@ class Bench(TestCase):
         self.assertRegex(text, r"^GPU: .*llvmpipe")
         self.assertRegex(text, r"\n +prompt 4 +0 +[\d.]+ \+- [\d.]+ +[\d.]+ *\n")
 
-    def test_what_does_not_fit_is_left_out(self):
+    def test_what_does_not_fit_is_skipped(self):
         result = tool("bench", MODEL, "-p", "4,100000", "-n", "0", "-r", "1")
         self.assertEqual(result.returncode, 0)
-        self.assertIn("prompt 100000 left out", result.stderr)
+        self.assertIn("prompt of 100000 tokens skipped", result.stderr)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 import unittest
 
-from cli import BAD_FILE, FAILED, FIXTURES, LLM, NO_LIBRARY, OPS, STATE, VALUES, TestCase, case, manifest
+from cli import BAD_FILE, FIXTURES, LLM, NO_LIBRARY, OPS, STATE, VALUES, TestCase, case, manifest
 
 
 class Inspect(TestCase):
@@ -123,7 +123,7 @@ class Graph(Inspect):
             self.assertIn(f"  {end} [", text)
 
     def test_that_cannot_be_written(self):
-        message = self.fail_with(FAILED, "inspect", OPS / "add.pte", "--graph", "/nonexistent/graph.dot", env=NO_LIBRARY)
+        message = self.fail_with(BAD_FILE, "inspect", OPS / "add.pte", "--graph", "/nonexistent/graph.dot", env=NO_LIBRARY)
         self.assertIn("cannot write /nonexistent/graph.dot", message)
 
 

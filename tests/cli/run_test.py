@@ -91,7 +91,7 @@ class Mistakes(TestCase):
         """Runs add.pte on the wrong inputs."""
         files = [self.npy(f"x{i}.npy", a) for i, a in enumerate((x, y)) if a is not None]
         args = [part for f in files for part in ("--input", f)]
-        return self.fail_with(FAILED, "run", ADD, *args, **options)
+        return self.fail_with(USAGE, "run", ADD, *args, **options)
 
     def test_shape(self):
         good = npy.ramp("float32", (7, 33))
@@ -102,32 +102,32 @@ class Mistakes(TestCase):
 
     def test_size_above_the_bound(self):
         x, y = self.npy("x.npy", npy.ramp("float32", (65, 24))), self.npy("y.npy", npy.ramp("float32", (24,)))
-        self.assertEqual(self.fail_with(FAILED, "run", OPS / "dyn_add.pte", "--input", x, "--input", y),
+        self.assertEqual(self.fail_with(USAGE, "run", OPS / "dyn_add.pte", "--input", x, "--input", y),
                          "pteryx: input 0 of 'forward' dim 0: expected 1 to 64, got 65 ([65, 24])\n")
 
     def test_type(self):
         self.assertEqual(self.add(npy.ramp("int64", (7, 33)), npy.ramp("float32", (7, 33))),
                          "pteryx: input 0 of 'forward' type: expected f32, got i64\n")
         x = self.npy("x.npy", npy.ramp("float32", (1, 9)))
-        self.assertEqual(self.fail_with(FAILED, "run", OPS / "embedding.pte", "--input", x),
+        self.assertEqual(self.fail_with(USAGE, "run", OPS / "embedding.pte", "--input", x),
                          "pteryx: input 0 of 'forward' type: expected i64, got f32\n")
 
     def test_count(self):
         self.assertEqual(self.add(npy.ramp("float32", (7, 33))), "pteryx: method 'forward' takes 2 inputs, got 1\n")
-        self.assertEqual(self.fail_with(FAILED, "run", ADD), "pteryx: method 'forward' takes 2 inputs, got 0\n")
+        self.assertEqual(self.fail_with(USAGE, "run", ADD), "pteryx: method 'forward' takes 2 inputs, got 0\n")
 
     def test_number_for_a_tensor(self):
-        message = self.fail_with(FAILED, "run", ADD, "--input", "3", "--input", "4.5")
+        message = self.fail_with(USAGE, "run", ADD, "--input", "3", "--input", "4.5")
         self.assertEqual(message, "pteryx: input 0 of 'forward': expected a tensor, got 3\n")
 
     def test_fixed_scalar(self):
         x = self.npy("x.npy", npy.ramp("float32", (3, 4)))
-        message = self.fail_with(FAILED, "run", VALUES / "int_input.pte", "--input", x, "--input", "4")
+        message = self.fail_with(USAGE, "run", VALUES / "int_input.pte", "--input", x, "--input", "4")
         self.assertIn("input 1 of 'forward' was fixed to 3 when the program was exported, got 4", message)
 
     def test_neither_file_nor_number(self):
-        message = self.fail_with(FAILED, "run", ADD, "--input", "x.txt")
-        self.assertIn("input 'x.txt' is neither a .npy file nor a number", message)
+        message = self.fail_with(USAGE, "run", ADD, "--input", "x.txt")
+        self.assertIn("input 'x.txt': expected a .npy file, a number, true, false or none", message)
 
     def test_missing_input_file(self):
         message = self.fail_with(BAD_FILE, "run", ADD, "--input", self.folder / "x.npy")
@@ -150,18 +150,18 @@ class Mistakes(TestCase):
         for data, text in wrong.items():
             with self.subTest(text=text):
                 (self.folder / "bad.npy").write_bytes(data)
-                message = self.fail_with(FAILED, "run", ADD, "--input", self.folder / "bad.npy")
+                message = self.fail_with(BAD_FILE, "run", ADD, "--input", self.folder / "bad.npy")
                 self.assertIn(text, message)
                 self.assertIn(f"\n  while reading {self.folder}/bad.npy\n", message)
 
     def test_unknown_method(self):
-        message = self.fail_with(FAILED, "run", ADD, "--method", "backward")
+        message = self.fail_with(USAGE, "run", ADD, "--method", "backward")
         self.assertEqual(message, f"pteryx: {ADD} has no method 'backward'\n")
 
     def test_output_folder_that_is_a_file(self):
         x = self.npy("x.npy", npy.ramp("float32", (7, 33)))
-        message = self.fail_with(FAILED, "run", ADD, "--input", x, "--input", x, "--output-dir", x)
-        self.assertIn(f"cannot make {x}", message)
+        message = self.fail_with(BAD_FILE, "run", ADD, "--input", x, "--input", x, "--output-dir", x)
+        self.assertIn(f"cannot create {x}", message)
 
 
 class Programs(TestCase):
@@ -236,32 +236,49 @@ class Gpus(TestCase):
         self.assertIn("f17", message)
 
 
-class Usage(TestCase):
-    def usage(self, *args):
-        result = tool(*args)
-        self.assertEqual((result.returncode, result.stdout), (USAGE, ""))
-        self.assertNotEqual(result.stderr, "")
-        return result.stderr
+class Overwrite(TestCase):
+    """What is read is never written over."""
 
-    def test_errors(self):
-        self.assertIn("subcommand", self.usage())
-        self.assertIn("--frobnicate", self.usage("run", ADD, "--frobnicate"))
-        self.assertIn("model", self.usage("run"))
-        self.assertIn("angle", self.usage("run", ADD, "--provider", "angle"))
-        self.assertIn("f16", self.usage("run", ADD, "--precision", "f8"))
-        self.assertIn("--batch", self.usage("run", ADD, "--keep-going"))
-        self.usage("dance")
+    def setUp(self):
+        super().setUp()
+        self.model = self.folder / "m.pte"
+        shutil.copy(ADD, self.model)
+        self.x = self.npy("0.npy", npy.ramp("float32", (7, 33)))
 
-    def test_unknown_route_lists_those_there_are(self):
-        message = self.fail_with(FAILED, "run", ADD, "--route", "softmax:quantum")
-        self.assertIn("there is no route 'softmax:quantum'; there are: ", message)
-        self.assertIn("softmax:workgroup", message)
+    def assert_refused(self, *args):
+        before = {p: p.read_bytes() for p in self.folder.iterdir() if p.is_file()}
+        self.assertIn("same file as the input" if "link" in str(args) else "also an input", self.fail_with(USAGE, *args))
+        self.assertEqual(before, {p: p.read_bytes() for p in self.folder.iterdir() if p.is_file()})
 
-    def test_help_and_version(self):
-        self.assertIn("verify", self.succeed("--help"))
-        self.assertRegex(self.succeed("--version"), r"^pteryx \d+\.\d+\.\d+\n$")
-        for command in ("run", "inspect", "verify", "doctor", "ops"):
-            self.assertIn(command, self.succeed(command, "--help"))
+    def test_outputs(self):
+        self.assert_refused("run", self.model, "-i", self.x, self.x, "-o", self.folder)
+        (self.folder / "out_link").mkdir()
+        (self.folder / "out_link" / "0.npy").symlink_to(self.x)
+        self.assert_refused("run", self.model, "-i", self.x, self.x, "-o", self.folder / "out_link")
+        (self.folder / "hard_link").mkdir()
+        (self.folder / "hard_link" / "0.npy").hardlink_to(self.model)
+        self.assert_refused("run", self.model, "-i", self.x, self.x, "-o", self.folder / "hard_link")
+
+    def test_graph(self):
+        self.assert_refused("inspect", self.model, "--graph", self.model)
+
+    def test_report_and_batch(self):
+        calls = self.write("calls.jsonl", f'{{"inputs": ["{self.x}", "{self.x}"], "outputs": ["{self.x}"]}}\n')
+        self.assert_refused("run", self.model, "--batch", calls, "--report", calls)
+        result = tool("run", self.model, "--batch", calls)
+        self.assertEqual(result.returncode, FAILED)
+        self.assertIn(f"the output {self.x} is also an input", result.stderr)
+
+
+class Json(TestCase):
+    def test_outputs(self):
+        x = self.npy("x.npy", npy.ramp("float32", (7, 33)))
+        report = self.succeed_json("run", ADD, "--json", "-i", x, x)
+        self.assertEqual((report["method"], report["outputs"]), ("forward", [{"dtype": "f32", "shape": [7, 33]}]))
+        report = self.succeed_json("run", ADD, "--json", "-o", self.folder / "out", "-i", f"{x},{x}")
+        self.assertEqual(report["outputs"][0]["path"], f"{self.folder}/out/0.npy")
+        report = self.succeed_json("run", VALUES / "methods.pte", "--method", "get_vocab_size", "--json")
+        self.assertEqual(report["outputs"], [{"value": 32000}])
 
 
 if __name__ == "__main__":

@@ -91,6 +91,12 @@ class Choice(TestCase):
         self.assertEqual(result.returncode, USAGE)
         self.assertEqual(result.stderr, "pteryx: no case of the manifest matches\n")
 
+    def test_a_case_without_runs_fails(self):
+        manifest_file = self.write("manifest.json", json.dumps({"cases": [{"name": "a", "pte": str(OPS / "add.pte"), "runs": []}]}))
+        result = tool("verify", manifest_file)
+        self.assertEqual(result.returncode, FAILED)
+        self.assertIn("expected at least one run, got none", result.stdout)
+
     def test_takes_the_folder_of_a_manifest(self):
         self.assertEqual(tool("verify", LLM, "--only", "qwen2_like_fp32").returncode, OK)
 

@@ -1,0 +1,90 @@
+// The progress line. SPDX-License-Identifier: BSD-3-Clause
+#include "progress.h"
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "output.h"
+
+namespace pteryx::cli {
+namespace {
+
+constexpr auto kSilence = std::chrono::milliseconds(500);
+constexpr auto kPeriod = std::chrono::milliseconds(200);
+constexpr double kEstimateAfter = 1.0;  // seconds; earlier guesses jump about
+
+void put(int terminal, std::string_view text) {
+  static_cast<void>(::write(terminal, text.data(), text.size()) == 0);
+}
+
+}  // namespace
+
+std::string duration_text(double seconds) {
+  const auto whole = static_cast<int64_t>(seconds + 0.5);
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
+}
+
+Progress::Progress(std::string what) : what_(std::move(what)) {
+  if (!stderr_is_terminal()) return;
+  terminal_ = ::dup(STDERR_FILENO);
+  if (terminal_ < 0) return;
+  thread_ = std::thread([this] {
+    std::unique_lock lock(mutex_);
+    while (!wake_.wait_for(lock, kPeriod, [this] { return ended_; })) {
+      if (Clock::now() - born_ >= kSilence) show();
+    }
+  });
+}
+
+Progress::~Progress() {
+  end();
+  if (terminal_ >= 0) ::close(terminal_);
+}
+
+void Progress::begin(std::string_view what) {
+  const std::lock_guard lock(mutex_);
+  if (what_ == what) return;
+  what_ = what;
+  done_ = total_ = 0;
+  start_ = Clock::now();
+}
+
+void Progress::set(uint64_t done, uint64_t total) {
+  const std::lock_guard lock(mutex_);
+  done_ = done;
+  total_ = total;
+}
+
+void Progress::end() {
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+  clear();
+}
+
+void Progress::show() {
+  const double elapsed = std::chrono::duration<double>(Clock::now() - start_).count();
+  std::string line = what_;
+  if (total_ > 0) {
+    const double share = static_cast<double>(done_) / static_cast<double>(total_);
+    line += fmt::format(" {:.0f} %", share * 100);
+    if (share > 0 && elapsed > kEstimateAfter)
+      line += fmt::format(", {} left", duration_text(elapsed / share * (1 - share)));
+  }
+  if (total_ == 0 || done_ == 0) line += fmt::format(" ({})", duration_text(elapsed));
+  put(terminal_, fmt::format("\r{}\033[K", printable(line)));
+  visible_ = true;
+}
+
+void Progress::clear() {
+  if (visible_) put(terminal_, "\r\033[K");
+  visible_ = false;
+}
+
+}  // namespace pteryx::cli

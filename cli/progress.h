@@ -1,0 +1,54 @@
+// What a command is busy with, for somebody who waits at a terminal.
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+
+namespace pteryx::cli {
+
+// One line on stderr, there after half a second and gone at the end: what, how much of it, and how
+// long it will still take. It goes on counting while the program waits for a driver. Nothing where
+// stderr is no terminal.
+class Progress {
+ public:
+  explicit Progress(std::string what);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // Another thing, whose time starts now; nothing happens where it is the same.
+  void begin(std::string_view what);
+  // total 0: not known.
+  void set(uint64_t done, uint64_t total);
+  // Takes the line away for good.
+  void end();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void show();
+  void clear();
+
+  int terminal_ = -1;  // stderr as it was, whatever is put in its place for a while
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool ended_ = false;
+  bool visible_ = false;
+  std::string what_;
+  uint64_t done_ = 0;
+  uint64_t total_ = 0;
+  Clock::time_point born_ = Clock::now();
+  Clock::time_point start_ = born_;
+  std::thread thread_;
+};
+
+// "12 s", "3 min 20 s"
+std::string duration_text(double seconds);
+
+}  // namespace pteryx::cli
