@@ -1,6 +1,7 @@
 // Files by the standard library, one read at a time. SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/base/source.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
@@ -29,7 +30,10 @@ class FileSource final : public Source {
     const std::streamsize n =
         file_.sgetn(reinterpret_cast<char*>(out.data()), static_cast<std::streamsize>(out.size()));
     const auto got = static_cast<uint64_t>(n);
-    return got == out.size() ? Status() : ended(offset + got, offset, out.size());
+    if (got == out.size()) return {};
+    // Where the file ends by now.
+    const auto end = static_cast<std::streamoff>(file_.pubseekoff(0, std::ios::end, std::ios::in));
+    return ended(std::min(offset + got, static_cast<uint64_t>(end)), offset, out.size());
   }
 
  private:

@@ -43,13 +43,19 @@ class FileSource final : public Source {
       const ssize_t n = ::pread(fd_, out.data() + done, part, static_cast<off_t>(offset + done));
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return failed(name(), errno);
-      if (n == 0) return ended(offset + done, offset, out.size());
+      if (n == 0) return ended(end(offset + done), offset, out.size());
       done += static_cast<uint64_t>(n);
     }
     return {};
   }
 
  private:
+  // Where the file ends by now, which is not past `at`.
+  uint64_t end(uint64_t at) const {
+    struct stat info = {};
+    return ::fstat(fd_, &info) == 0 ? std::min(at, static_cast<uint64_t>(info.st_size)) : at;
+  }
+
   int fd_;
   uint64_t size_ = 0;
 };

@@ -72,6 +72,8 @@ TEST_F(SourceTest, FileThatShrinksIsAnError) {
   EXPECT_EQ(read.message(), path("data") +
                                 ": ended at byte 60000, expected 50000 bytes at byte 50000: it was "
                                 "truncated");
+  EXPECT_NE((*file)->read(90000, bytes_of(got).first(8)).message().find("ended at byte 60000"),
+            std::string_view::npos);
 }
 
 TEST_F(SourceTest, WhatIsNoFile) {
