@@ -60,7 +60,7 @@ class Loader {
     PTERYX_TRY(t.read_row(0, out));
     for (const float v : out) {
       if (!std::isfinite(v)) {
-        return invalid_program(fmt::format("tensor '{}' holds {}", t.name, v));
+        return invalid_program(fmt::format("tensor '{}' holds a value that is not finite", t.name));
       }
     }
     return out;

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "pteryx/convert/testing/refusal.h"
 #include "pteryx/convert/testing/tiny_model.h"
 #include "pteryx/gpu/testing/compute.h"
 #include "pteryx/program/program.h"
@@ -18,6 +19,7 @@ namespace {
 
 using testing::Biases;
 using testing::Blocks;
+using testing::expect_refused;
 using testing::Grid;
 using testing::TempFolder;
 using testing::TinyModel;
@@ -275,16 +277,6 @@ TEST(Convert, FilesOfAFolderGoAlong) {
   EXPECT_EQ(model->texts.tokenizer, kTokenizerJson);
   EXPECT_EQ(model->texts.tokenizer_kind, "tokenizer.json");
   EXPECT_EQ(model->texts.chat_template, "yes");
-}
-
-void expect_refused(const std::string& source, const ConvertOptions& o, Code code,
-                    std::string_view text) {
-  const TempFolder folder;
-  const auto r = convert(source, folder / "out.pte", o);
-  ASSERT_FALSE(r.ok()) << text;
-  EXPECT_EQ(r.status().code(), code) << r.status().message();
-  EXPECT_NE(r.status().message().find(text), std::string_view::npos) << r.status().message();
-  EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "a file was left behind";
 }
 
 TEST(Convert, BadSourcesLeaveNothingBehind) {

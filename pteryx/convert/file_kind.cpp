@@ -3,19 +3,28 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <filesystem>
 #include <span>
 
 #include "pteryx/base/bytes.h"
 #include "pteryx/convert/llama2c.h"
+#include "pteryx/convert/safetensors.h"
 
 namespace pteryx::convert {
 namespace {
 
-bool is_safetensors(std::string_view start, uint64_t file_bytes) {
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// The length of a JSON header, and the header; it may have been cut short.
+bool is_safetensors(std::string_view start) {
   const auto header = read_at<uint64_t>(std::as_bytes(std::span(start)), 0);
-  return header && start.size() > 8 && start[8] == '{' && *header <= file_bytes - 8;
+  return header && *header <= kLargestSafetensorsHeader && start.size() > 8 && start[8] == '{';
+}
+
+// The identifier of a FlatBuffer is behind the offset of its root: "ET12".
+bool is_program(std::string_view start) {
+  return start.size() >= 8 && start.substr(4, 2) == "ET" && is_digit(start[6]) &&
+         is_digit(start[7]);
 }
 
 // Protocols 2 to 5.
@@ -50,11 +59,9 @@ Result<FileKind> file_kind(const SourcePtr& file) {
   const std::string_view start(buffer.data(), size);
   if (start.starts_with("GGUF")) return FileKind::kGguf;
   if (start.starts_with("PK\x03\x04")) return FileKind::kPyTorch;
-  // A FlatBuffer has its identifier behind the offset of its root.
-  const std::string_view identifier = start.substr(std::min<size_t>(start.size(), 4), 4);
-  if (identifier.starts_with("ET") && identifier.size() == 4) return FileKind::kProgram;
-  if (identifier == "FT01") return FileKind::kProgramData;
-  if (is_safetensors(start, file->size())) return FileKind::kSafetensors;
+  if (is_program(start)) return FileKind::kProgram;
+  if (start.size() >= 8 && start.substr(4, 4) == "FT01") return FileKind::kProgramData;
+  if (is_safetensors(start)) return FileKind::kSafetensors;
   if (is_pickle(start)) return FileKind::kPyTorch;
   const size_t first = start.find_first_not_of(" \t\r\n");
   if (first != std::string_view::npos && start[first] == '{') return FileKind::kJson;

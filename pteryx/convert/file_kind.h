@@ -37,8 +37,8 @@ constexpr bool is_convertible(FileKind kind) {
 }
 
 // All files that a conversion of `source` reads: the file, every part of a split GGUF, or those of
-// a Hugging Face folder that are used. Errors: kIo (also a part that is missing), kInvalidProgram,
-// kUnsupported, kInvalidArgument for what convert does not take.
+// a Hugging Face folder that are used. A file that convert does not take is just itself. Errors:
+// kIo (also for a part that is missing), kInvalidProgram, kUnsupported.
 Result<std::vector<std::string>> source_files(const std::string& source);
 
 }  // namespace pteryx::convert

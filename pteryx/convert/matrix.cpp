@@ -13,7 +13,7 @@ namespace pteryx::convert {
 namespace {
 
 constexpr uint64_t kChunkBytes = 1 << 20;
-constexpr uint64_t kWindowBytes = 1 << 20;
+constexpr uint64_t kWindowBytes = 1 << 18;
 constexpr float kLargestHalf = 65504;
 constexpr int64_t kQ4_0Group = 32;
 
@@ -46,7 +46,7 @@ class TensorRows final : public RowSource {
     return {};
   }
   void rest() override {
-    window_ = {};
+    std::vector<std::byte>().swap(window_);
     begin_ = end_ = 0;
   }
 

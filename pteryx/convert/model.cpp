@@ -79,28 +79,37 @@ Status check(const ModelShape& s) {
   for (const Limit& l : limits) {
     if (l.size <= 0 || l.size > l.most) {
       return invalid_program(
-          fmt::format("{}: {} is {}, not 1 to {}", s.architecture, l.what, l.size, l.most));
+          fmt::format("{}: {}: expected 1 to {}, got {}", s.architecture, l.what, l.most, l.size));
     }
   }
-  if (s.heads % s.kv_heads != 0 || s.head_size % 2 != 0) {
-    return invalid_program(fmt::format("{}: {} heads of {} with {} key-value heads", s.architecture,
-                                       s.heads, s.head_size, s.kv_heads));
-  }
-  if (!(s.norm_eps >= 0) || !std::isfinite(s.norm_eps) || !(s.rope_theta > 0) ||
-      !std::isfinite(s.rope_theta)) {
+  if (s.heads % s.kv_heads != 0) {
     return invalid_program(
-        fmt::format("{}: norm epsilon {}, rope base {}", s.architecture, s.norm_eps, s.rope_theta));
+        fmt::format("{}: heads: expected a multiple of the {} key-value heads, got {}",
+                    s.architecture, s.kv_heads, s.heads));
+  }
+  if (s.head_size % 2 != 0) {
+    return invalid_program(
+        fmt::format("{}: head size: expected an even number, got {}", s.architecture, s.head_size));
+  }
+  if (!(s.norm_eps >= 0) || !std::isfinite(s.norm_eps)) {
+    return invalid_program(
+        fmt::format("{}: norm epsilon: expected 0 or more, got {}", s.architecture, s.norm_eps));
+  }
+  if (!(s.rope_theta > 0) || !std::isfinite(s.rope_theta)) {
+    return invalid_program(
+        fmt::format("{}: rope base: expected more than 0, got {}", s.architecture, s.rope_theta));
   }
   const RopeScaling& r = s.rope_scaling;
   if (!(r.factor > 0) || !(r.high_freq > r.low_freq) || !(r.low_freq > 0) ||
       !(r.original_context > 0)) {
-    return invalid_program(fmt::format("{}: rope scaling with factor {}, {} to {} of {}",
-                                       s.architecture, r.factor, r.low_freq, r.high_freq,
-                                       r.original_context));
+    return invalid_program(fmt::format(
+        "{}: rope scaling: expected factors above 0, the low frequency factor below the "
+        "high one, got factor {}, low {}, high {}, original context {}",
+        s.architecture, r.factor, r.low_freq, r.high_freq, r.original_context));
   }
   if (!s.rope_factors.empty() && s.rope_factors.size() != static_cast<size_t>(s.head_size / 2)) {
-    return invalid_program(fmt::format("{}: {} rope factors for heads of {}", s.architecture,
-                                       s.rope_factors.size(), s.head_size));
+    return invalid_program(fmt::format("{}: rope factors: expected {}, got {}", s.architecture,
+                                       s.head_size / 2, s.rope_factors.size()));
   }
   return {};
 }

@@ -108,24 +108,35 @@ Result<ModelShape> read_shape(const GgufFile& file, const Checkpoint& tensors) {
   return s;
 }
 
+// A list with an item for each token, or no list at all.
+Status check_items(std::string_view key, size_t items, size_t tokens) {
+  if (items == 0 || items == tokens) return {};
+  return invalid_program(
+      fmt::format("GGUF: '{}': expected {} items, one per token, got {}", key, tokens, items));
+}
+
 Result<program::Vocabulary> read_vocabulary(const GgufFile& file) {
+  constexpr std::string_view kTokens = "tokenizer.ggml.tokens";
+  constexpr std::string_view kScores = "tokenizer.ggml.scores";
+  constexpr std::string_view kTypes = "tokenizer.ggml.token_type";
   program::Vocabulary v;
+  PTERYX_TRY(file.read(kTokens, v.tokens));
+  if (v.tokens.empty()) {
+    return invalid_program(
+        fmt::format("GGUF: no vocabulary ('{}'): give one with --tokenizer", kTokens));
+  }
   PTERYX_TRY(file.read("tokenizer.ggml.model", v.model));
   PTERYX_TRY(file.read("tokenizer.ggml.pre", v.pre));
-  PTERYX_TRY(file.read("tokenizer.ggml.tokens", v.tokens));
   PTERYX_TRY(file.read("tokenizer.ggml.merges", v.merges));
   std::vector<double> scores;
-  PTERYX_TRY(file.read("tokenizer.ggml.scores", scores));
+  PTERYX_TRY(file.read(kScores, scores));
+  PTERYX_TRY(check_items(kScores, scores.size(), v.tokens.size()));
   for (const double s : scores) v.scores.push_back(static_cast<float>(s));
   std::vector<double> types;
-  PTERYX_TRY(file.read("tokenizer.ggml.token_type", types));
+  PTERYX_TRY(file.read(kTypes, types));
+  PTERYX_TRY(check_items(kTypes, types.size(), v.tokens.size()));
   for (const double t : types) {
-    v.types.push_back(t >= 0 && t < 256 ? static_cast<int32_t>(t) : -1);  // -1: refused later
-  }
-  const size_t n = v.tokens.size();
-  if ((!v.scores.empty() && v.scores.size() != n) || (!v.types.empty() && v.types.size() != n)) {
-    return invalid_program(fmt::format("GGUF: {} tokens with {} scores and {} types", n,
-                                       v.scores.size(), v.types.size()));
+    v.types.push_back(t >= 0 && t < 256 ? static_cast<int32_t>(t) : -1);  // no token has type -1
   }
   return v;
 }
@@ -166,10 +177,6 @@ Status read_texts(const GgufFile& file, TokenizerFrom from, Model& m) {
   PTERYX_TRY(file.read("tokenizer.chat_template", m.texts.chat_template));
   if (from == TokenizerFrom::kElsewhere) return {};
   PTERYX_ASSIGN(program::Vocabulary v, read_vocabulary(file));
-  if (v.tokens.empty()) {
-    return invalid_program(
-        "GGUF: no vocabulary ('tokenizer.ggml.tokens'): give one with --tokenizer");
-  }
   v.numbers = std::move(numbers);
   m.texts.tokenizer = program::write_vocabulary(v);
   m.texts.tokenizer_kind = "gguf";

@@ -62,8 +62,22 @@ Result<Model> model_from_file(const std::string& path, TokenizerFrom tokenizer) 
   return m;
 }
 
+// What certainly is no tokenizer; the rest is for its reader to say.
+bool is_other(FileKind kind) {
+  return kind == FileKind::kProgram || kind == FileKind::kProgramData || kind == FileKind::kGguf ||
+         kind == FileKind::kSafetensors || kind == FileKind::kPyTorch;
+}
+
 Status replace_tokenizer(const std::string& path, ModelTexts& texts) {
-  PTERYX_ASSIGN(texts.tokenizer, read_all(path, llm::kLargestTokenizer));
+  PTERYX_ASSIGN(const SourcePtr file, open_source(path));
+  PTERYX_ASSIGN(const FileKind kind, file_kind(file));
+  if (is_other(kind)) {
+    return invalid_argument(
+        fmt::format("{} is {}: expected a tokenizer (tokenizer.json, or the tokenizer of "
+                    "SentencePiece, tiktoken or llama2.c)",
+                    path, describe(kind)));
+  }
+  PTERYX_ASSIGN(texts.tokenizer, read_all(*file, llm::kLargestTokenizer));
   texts.tokenizer_kind = name(llm::tokenizer_file(std::as_bytes(std::span(texts.tokenizer))));
   return {};
 }

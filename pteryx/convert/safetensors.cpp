@@ -19,7 +19,6 @@ namespace {
 using llm::JsonField;
 
 constexpr uint64_t kLengthBytes = 8;
-constexpr uint64_t kLargestHeader = 100'000'000;
 constexpr std::string_view kWholeName = "model.safetensors";
 constexpr std::string_view kIndexName = "model.safetensors.index.json";
 
@@ -116,7 +115,7 @@ Status parse(const SourcePtr& file, Checkpoint& into) {
   if (file->size() >= kLengthBytes) {
     PTERYX_TRY(file->read(0, std::as_writable_bytes(std::span(&length, 1))));
   }
-  if (file->size() < kLengthBytes || length > kLargestHeader ||
+  if (file->size() < kLengthBytes || length > kLargestSafetensorsHeader ||
       length > file->size() - kLengthBytes) {
     return invalid_program(fmt::format(
         "not a safetensors file: a header of {} bytes in a file of {}", length, file->size()));
@@ -169,7 +168,7 @@ Result<std::vector<std::string>> safetensors_files(const std::string& folder) {
   if (!std::filesystem::exists(index, ignored)) {
     return io_error(fmt::format("{}: holds neither {} nor {}", folder, kWholeName, kIndexName));
   }
-  PTERYX_ASSIGN(const std::string text, read_all(index, kLargestHeader));
+  PTERYX_ASSIGN(const std::string text, read_all(index, kLargestSafetensorsHeader));
   auto names = shard_names(text);
   if (!names.ok()) return std::move(names).status().during("reading " + index);
   std::vector<std::string> files = {index};

@@ -1,6 +1,7 @@
 // Safetensors files, alone and as the shards of a folder. SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,8 @@
 #include "pteryx/convert/checkpoint.h"
 
 namespace pteryx::convert {
+
+inline constexpr uint64_t kLargestSafetensorsHeader = 100'000'000;
 
 // Adds the tensors of one file. Errors: kIo, kInvalidProgram (header, ranges that overlap or leave
 // the file, a tensor that is there already).

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import signal
+import struct
 import subprocess
 import time
 import unittest
@@ -52,7 +53,9 @@ class Report(Convert):
         self.assertEqual({t["target"] for t in report["tensors"]}, {"q4/16"})
 
     def test_program_can_be_inspected(self):
-        self.convert(CONVERT / "llama.gguf", "--kv", "f16", "--tokenizer", CONVERT / "llama3" / "config.json")
+        table = self.folder / "tokenizer"
+        table.write_bytes(struct.pack("<i", 3) + b"".join(struct.pack("<fi", 0, 3) + b"%03d" % i for i in range(64)))
+        self.convert(CONVERT / "llama.gguf", "--kv", "f16", "--tokenizer", table)
         report = self.succeed_json("inspect", self.folder / "m.pte", "--json", env=NO_LIBRARY)
         methods = {m["name"]: m for m in report["methods"]}
         self.assertNotIn("problem", methods["forward"])
@@ -76,6 +79,14 @@ class Errors(Convert):
         self.write("hf/config.json", json.dumps(config))
         self.assertIn("tensor 'model.layers.2.input_layernorm.weight' [32] is missing",
                       self.refused(BAD_FILE, "convert", self.folder / "hf"))
+
+    def test_what_generate_would_refuse(self):
+        config = CONVERT / "llama3" / "config.json"
+        self.assertIn(f"while reading the tokenizer of {config}", self.refused(BAD_FILE, "convert", CONVERT / "llama.gguf", "--tokenizer", config))
+        self.assertIn("give the folder that holds config.json", self.refused(USAGE, "convert", CONVERT / "llama3" / "model.safetensors"))
+        gguf = (CONVERT / "llama.gguf").read_bytes()
+        (self.folder / "none.gguf").write_bytes(gguf.replace(b"tokenizer.ggml.tokens", b"tokenizer.ggml.tokenz"))
+        self.assertIn("no vocabulary ('tokenizer.ggml.tokens'): give one with --tokenizer", self.refused(BAD_FILE, "convert", self.folder / "none.gguf"))
 
     def test_bad_options(self):
         self.assertIn("context: expected 1 to 128, got 4096",
