@@ -13,7 +13,8 @@ bool is_control(char c) { return static_cast<uint8_t>(c) < 0x20 || c == 0x7F; }
 }  // namespace
 
 std::string excerpt(std::string_view text) {
-  const size_t line = std::min(text.find_first_of("\r\n"), text.size());
+  const std::string_view head = text.substr(0, kLongestExcerpt + 1);
+  const size_t line = std::min(head.find_first_of("\r\n"), head.size());
   size_t size = std::min(line, kLongestExcerpt);
   // A character of UTF-8 is kept or dropped whole.
   for (size_t i = 0; i < 3 && size < line && size > 0 && continues_character(text[size]); ++i) {

@@ -37,7 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       {.bos_token = "<s>",
        .eos_token = "</s>",
        .tools_json = R"([{"function": {"name": "f", "parameters": {"a": [1, 2.5, null]}}}])",
-       .render = {.most_work = 1'000'000, .most_bytes = 1 << 22, .longest_output = 1 << 20}});
+       .render = {.most_work = 1'000'000, .most_bytes = 1 << 22}});
   if (!rendered.ok() && !is_refusal(rendered.status())) std::abort();
   return 0;
 }

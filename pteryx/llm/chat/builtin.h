@@ -21,6 +21,7 @@ struct Call {
   const Value& self;
   std::vector<Value> args;
 
+  Meter& meter() const { return ev.meter(); }
   bool given(size_t i) const { return !args[i].is_none() && !args[i].is_undefined(); }
   const std::string* text(size_t i) const { return args[i].string(); }
 };

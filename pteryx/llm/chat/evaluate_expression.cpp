@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/llm/chat/builders.h"
 #include "pteryx/llm/chat/evaluator.h"
+#include "pteryx/llm/chat/text_changes.h"
 #include "pteryx/llm/tokenizer/utf8.h"
 
 namespace pteryx::llm::chat {
@@ -18,29 +20,28 @@ Status not_defined(const Value& v) {
   return template_error(fmt::format("'{}' is undefined", v.missing()->name));
 }
 
-bool may_contain(const Value& member) { return member.name_space() == nullptr; }
-
-Result<Value> range(const Args& args) {
+Result<Value> range(Meter& meter, const Args& args) {
   std::vector<int64_t> n;
   for (const Value& v : args.positional) {
-    if (v.integer() == nullptr || std::abs(*v.integer()) > (int64_t{1} << 40)) {
-      return template_error(fmt::format("range(): expected small integers, got {}", v.repr()));
+    if (n.size() == 3 || v.integer() == nullptr || std::abs(*v.integer()) > (int64_t{1} << 40)) {
+      return template_error(
+          fmt::format("range(): expected one to three small integers, got {}", v.type_name()));
     }
     n.push_back(*v.integer());
   }
-  if (n.empty() || n.size() > 3) return template_error("range(): expected one to three integers");
+  if (n.empty()) return template_error("range(): expected one to three small integers");
   const int64_t begin = n.size() == 1 ? 0 : n[0];
   const int64_t end = n.size() == 1 ? n[0] : n[1];
   const int64_t step = n.size() == 3 ? n[2] : 1;
   if (step == 0) return template_error("range(): expected a step that is not 0");
-  List list;
+  ListBuilder list(meter);
   for (int64_t i = begin; step > 0 ? i < end : i > end; i += step) {
-    if (list.size() == kLongestRange) {
+    if (list.list().size() == kLongestRange) {
       return template_error(fmt::format("range() of more than {} numbers", kLongestRange));
     }
-    list.emplace_back(i);
+    PTERYX_TRY(list.push(Value(i)));
   }
-  return Value(std::move(list));
+  return list.finish();
 }
 
 std::string formatted_time(const std::string& format, const std::optional<std::tm>& now) {
@@ -59,7 +60,7 @@ std::string formatted_time(const std::string& format, const std::optional<std::t
 }  // namespace
 
 Result<Value> Evaluator::eval(const Expr& e) {
-  PTERYX_TRY(spend(kExpressionWork));
+  PTERYX_TRY(meter_.work(kExpressionWork));
   auto value = eval_any(e);
   if (value.ok() || value.status().message().starts_with("template line ")) return value;
   const Status& s = value.status();
@@ -91,12 +92,10 @@ Result<Value> Evaluator::eval_any(const Expr& e) {
     }
     case ExprKind::kBinary: {
       PTERYX_ASSIGN(const Value second, eval(*e.children[1]));
-      PTERYX_TRY(spend(first.weight() + second.weight()));
       return binary(*this, e.name, first, second);
     }
     case ExprKind::kFilter: {
       PTERYX_ASSIGN(const Args args, eval_args(e));
-      PTERYX_TRY(spend(first.weight()));
       return filter(e.name, first, args);
     }
     default: {
@@ -108,43 +107,37 @@ Result<Value> Evaluator::eval_any(const Expr& e) {
 }
 
 Result<Value> Evaluator::eval_container(const Expr& e) {
-  List members;
-  for (const ExprPtr& child : e.children) {
-    PTERYX_ASSIGN(Value v, eval(*child));
-    if (!may_contain(v)) return template_error("a namespace cannot be inside a list or dict");
-    members.push_back(std::move(v));
-  }
-  if (e.kind == ExprKind::kList) return container(Value(std::move(members)));
-  Dict dict;
-  for (size_t i = 0; i + 1 < members.size(); i += 2) {
-    const std::string* const key = members[i].string();
-    if (key == nullptr) {
-      return template_error(
-          fmt::format("expected a string as a key, got {}", members[i].type_name()));
+  if (e.kind == ExprKind::kList) {
+    ListBuilder list(meter_);
+    for (const ExprPtr& child : e.children) {
+      PTERYX_ASSIGN(Value v, eval(*child));
+      PTERYX_TRY(list.push(std::move(v)));
     }
-    const auto it =
-        std::find_if(dict.begin(), dict.end(), [&](const auto& m) { return m.first == *key; });
-    if (it != dict.end()) {
-      it->second = std::move(members[i + 1]);
-    } else {
-      dict.emplace_back(*key, std::move(members[i + 1]));
-    }
+    return list.finish();
   }
-  return container(Value(std::move(dict)));
+  DictBuilder dict(meter_);
+  for (size_t i = 0; i + 1 < e.children.size(); i += 2) {
+    PTERYX_ASSIGN(const Value key, eval(*e.children[i]));
+    PTERYX_ASSIGN(Value value, eval(*e.children[i + 1]));
+    if (!key.is_string()) {
+      return template_error(fmt::format("expected a string as a key, got {}", key.type_name()));
+    }
+    PTERYX_TRY(dict.set(*key.string(), std::move(value)));
+  }
+  return dict.finish();
 }
 
 Result<Value> Evaluator::eval_compare(const Expr& e) {
   PTERYX_ASSIGN(Value left, eval(*e.children[0]));
   for (size_t i = 0; i < e.operators.size(); ++i) {
     PTERYX_ASSIGN(Value right, eval(*e.children[i + 1]));
-    PTERYX_TRY(spend(left.weight() + right.weight()));
     const std::string& op = e.operators[i];
     bool holds = false;
     if (op == "in" || op == "not in") {
-      PTERYX_ASSIGN(const bool found, contains(right, left));
+      PTERYX_ASSIGN(const bool found, contains(*this, right, left));
       holds = found == (op == "in");
     } else {
-      PTERYX_ASSIGN(holds, compare(op, left, right));
+      PTERYX_ASSIGN(holds, compare(meter_, op, left, right));
     }
     if (!holds) return Value(false);
     left = std::move(right);
@@ -156,7 +149,7 @@ Result<Value> Evaluator::eval_condition(const Expr& e) {
   PTERYX_ASSIGN(const Value condition, eval(*e.children[0]));
   if (condition.truth()) return eval(*e.children[1]);
   if (e.children.size() == 3) return eval(*e.children[2]);
-  return Value::undefined("the else of an inline if");
+  return undefined("the else of an inline if");
 }
 
 Result<Value> Evaluator::eval_slice(const Expr& e) {
@@ -165,21 +158,21 @@ Result<Value> Evaluator::eval_slice(const Expr& e) {
     if (e.children[i] == nullptr) continue;
     PTERYX_ASSIGN(parts[i], eval(*e.children[i]));
   }
-  PTERYX_TRY(spend(parts[0].weight()));
-  return slice(*this, parts[0], parts[1], parts[2], parts[3]);
+  return slice(meter_, parts[0], parts[1], parts[2], parts[3]);
 }
 
 Result<Args> Evaluator::eval_args(const Expr& e) {
-  Args args;
-  for (const ExprPtr& argument : e.arguments) {
-    PTERYX_ASSIGN(Value v, eval(*argument));
-    PTERYX_TRY(spend(v.weight()));
-    args.positional.push_back(std::move(v));
+  Args args = {.positional = {}, .named = {}, .charge = Charge(meter_)};
+  PTERYX_TRY(args.charge.add(e.arguments.size() * sizeof(args.positional[0]) +
+                             e.named.size() * sizeof(args.named[0])));
+  args.positional.resize(e.arguments.size());
+  args.named.resize(e.named.size());
+  for (size_t i = 0; i < e.arguments.size(); ++i) {
+    PTERYX_ASSIGN(args.positional[i], eval(*e.arguments[i]));
   }
-  for (const auto& [name, argument] : e.named) {
-    PTERYX_ASSIGN(Value v, eval(*argument));
-    PTERYX_TRY(spend(v.weight()));
-    args.named.emplace_back(name, std::move(v));
+  for (size_t i = 0; i < e.named.size(); ++i) {
+    args.named[i].first = e.named[i].first;
+    PTERYX_ASSIGN(args.named[i].second, eval(*e.named[i].second));
   }
   return args;
 }
@@ -198,9 +191,7 @@ Result<Value> Evaluator::eval_call(const Expr& e) {
 Result<Value> Evaluator::call(const Function& function, const Args& args) {
   switch (function.kind) {
     case Function::Kind::kMacro: return call_macro(*function.macro, args);
-    case Function::Kind::kMethod:
-      PTERYX_TRY(spend(function.self.weight()));
-      return call_method(*this, function.self, function.name, args);
+    case Function::Kind::kMethod: return call_method(*this, function.self, function.name, args);
     case Function::Kind::kCycle: {
       if (args.positional.empty()) return template_error("loop.cycle(): expected values");
       const auto at = static_cast<size_t>(*function.self.integer());
@@ -212,64 +203,62 @@ Result<Value> Evaluator::call(const Function& function, const Args& args) {
 }
 
 Result<Value> Evaluator::call_global(const std::string& name, const Args& args) {
-  if (name == "range") {
-    PTERYX_ASSIGN(Value list, range(args));
-    return container(std::move(list));
-  }
+  if (name == "range") return range(meter_, args);
   if (name == "namespace" || name == "dict") {
-    Dict members;
+    DictBuilder members(meter_);
     if (!args.positional.empty()) {
       if (args.positional.size() > 1 || args.positional[0].dict() == nullptr) {
         return template_error(fmt::format("{}(): expected named values or one dict", name));
       }
-      members = *args.positional[0].dict();
+      PTERYX_TRY(members.copy(*args.positional[0].dict()));
     }
-    for (const auto& [key, value] : args.named) {
-      if (!may_contain(value)) return template_error("a namespace cannot be inside another value");
-      members.emplace_back(key, value);
-    }
-    if (name == "dict") return container(Value(std::move(members)));
-    return Value(std::make_shared<Namespace>(Namespace{std::move(members)}));
+    for (const auto& [key, value] : args.named) PTERYX_TRY(members.set(key, value));
+    return name == "dict" ? members.finish() : members.finish_namespace();
   }
   if (args.positional.size() != 1 || !args.positional[0].is_string()) {
     return template_error(fmt::format("{}(): expected one string", name));
   }
   const std::string& argument = *args.positional[0].string();
   if (name == "raise_exception") return template_error(argument);
-  return text(formatted_time(argument, options_.now));
+  return make_text(meter_, formatted_time(argument, options_.now));
+}
+
+Result<const Value*> Evaluator::member(const Value& of, std::string_view key) {
+  const Dict* const d = of.name_space() != nullptr ? &of.name_space()->members : of.dict();
+  if (d != nullptr) PTERYX_TRY(meter_.work(d->size()));
+  return of.member(key);
 }
 
 Result<Value> Evaluator::attribute(const Value& of, const std::string& name) {
   if (of.is_undefined()) return not_defined(of);
   if (has_method(of, name)) {
-    return Value(std::make_shared<const Function>(
-        Function{.kind = Function::Kind::kMethod, .name = name, .self = of}));
+    return function({.kind = Function::Kind::kMethod, .name = name, .self = of});
   }
-  const Value* const member = of.member(name);
-  return member != nullptr ? *member : Value::undefined(name);
+  PTERYX_ASSIGN(const Value* const found, member(of, name));
+  return found != nullptr ? *found : undefined(name);
 }
 
 Result<Value> Evaluator::item(const Value& of, const Value& key) {
   if (of.is_undefined()) return not_defined(of);
   if (const std::string* const name = key.string()) {
-    const Value* const member = of.member(*name);
-    return member != nullptr ? *member : attribute(of, *name);
+    PTERYX_ASSIGN(const Value* const found, member(of, *name));
+    return found != nullptr ? *found : attribute(of, *name);
   }
-  if (key.integer() == nullptr || (of.list() == nullptr && of.string() == nullptr)) {
-    return Value::undefined(key.str());
+  const int64_t* const n = key.integer();
+  if (n == nullptr || (of.list() == nullptr && !of.is_string())) {
+    return undefined(n != nullptr ? fmt::format("{}", *n) : std::string(key.type_name()));
   }
   const std::string* const s = of.string();
-  std::vector<size_t> offsets;
+  size_t size = s == nullptr ? of.list()->size() : 0;
   if (s != nullptr) {
-    PTERYX_TRY(spend(s->size() / 8));
-    offsets = character_offsets(*s);
+    PTERYX_ASSIGN(size, count_chars(meter_, *s));
   }
-  const auto size = static_cast<int64_t>(s != nullptr ? offsets.size() - 1 : of.list()->size());
-  const int64_t n = *key.integer();
-  if (n >= size || n < -size) return Value::undefined(key.str());
-  const auto at = static_cast<size_t>(n < 0 ? n + size : n);
+  const auto end = static_cast<int64_t>(size);
+  if (*n >= end || *n < -end) return undefined(fmt::format("{}", *n));
+  const auto at = static_cast<size_t>(*n < 0 ? *n + end : *n);
   if (s == nullptr) return (*of.list())[at];
-  return text(s->substr(offsets[at], offsets[at + 1] - offsets[at]));
+  PTERYX_ASSIGN(const size_t offset, offset_of_char(meter_, *s, at));
+  return make_text(meter_, std::string_view(*s).substr(offset, char_at(*s, offset).size_bytes));
 }
 
 }  // namespace pteryx::llm::chat

@@ -9,6 +9,8 @@
 
 #include "pteryx/base/status.h"
 #include "pteryx/llm/chat/ast.h"
+#include "pteryx/llm/chat/builders.h"
+#include "pteryx/llm/chat/meter.h"
 #include "pteryx/llm/chat/template.h"
 #include "pteryx/llm/chat/value.h"
 
@@ -16,7 +18,8 @@ namespace pteryx::llm::chat {
 
 struct Args {
   std::vector<Value> positional;
-  std::vector<std::pair<std::string, Value>> named;
+  std::vector<std::pair<std::string_view, Value>> named;  // the names are the template's
+  Charge charge;
 };
 
 // Something that can be called: a function of ours, a macro, or a method with what it belongs to.
@@ -26,6 +29,7 @@ struct Function {
   std::string name;
   Value self;
   const Stmt* macro = nullptr;
+  Charge charge;
 };
 
 class Evaluator {
@@ -36,28 +40,31 @@ class Evaluator {
 
   // For the parts below.
   const RenderOptions& options() const { return options_; }
-  Status spend(uint64_t work);               // kInvalidArgument when there is no more
-  Result<Value> text(std::string s);         // a new string, counted
-  Result<Value> container(Value container);  // a new list or dict, counted and not too deep
+  Meter& meter() { return meter_; }
+  Result<Value> undefined(std::string_view name);
   Result<Value> filter(const std::string& name, const Value& value, const Args& args);
   Result<bool> test(const std::string& name, const Value& value, const Args& args);
   Result<Value> attribute(const Value& of, const std::string& name);
   Result<Value> item(const Value& of, const Value& key);
+  Result<const Value*> member(const Value& of, std::string_view key);  // nullptr if not there
 
  private:
   enum class Flow : uint8_t { kOn, kBreak, kContinue };
-  using Scope = std::vector<std::pair<std::string, Value>>;
+  struct Scope {
+    std::vector<std::pair<std::string, Value>> names;
+    Charge charge;
+  };
 
   // evaluator.cpp: statements
-  Result<Flow> run_body(const Body& body, std::string& out);
-  Result<Flow> run_statement(const Stmt& stmt, std::string& out);
-  Result<Flow> run_if(const Stmt& stmt, std::string& out);
-  Result<Flow> run_for(const Stmt& stmt, std::string& out);
-  Result<List> loop_items(const Stmt& stmt);
+  Result<Flow> run_body(const Body& body, TextBuilder& out);
+  Result<Flow> run_statement(const Stmt& stmt, TextBuilder& out);
+  Result<Flow> run_if(const Stmt& stmt, TextBuilder& out);
+  Result<Flow> run_for(const Stmt& stmt, TextBuilder& out);
+  Result<Value> loop_items(const Stmt& stmt);
+  Result<Value> loop_variable(const List& items, size_t i);
   Status run_set(const Stmt& stmt);
   Status assign(const Stmt& stmt, Value value);
   Status unpack(const std::vector<std::string>& targets, const Value& value);
-  Status print(const Value& value, std::string& out);
   Result<Value> call_macro(const Stmt& macro, const Args& args);
 
   // evaluate_expression.cpp
@@ -72,13 +79,18 @@ class Evaluator {
   Result<Value> call(const Function& function, const Args& args);
   Result<Value> call_global(const std::string& name, const Args& args);
 
-  Value lookup(const std::string& name) const;
-  void define(const std::string& name, Value value);
+  // select.cpp
+  Result<Value> run_filter(const std::string& name, const Value& value, const Args& args);
+
+  Result<Value> function(Function f);
+  Result<Value> lookup(const std::string& name);
+  Status define(const std::string& name, Value value);
+  void open_scope() { scopes_.push_back({.names = {}, .charge = Charge(meter_)}); }
 
   const RenderOptions& options_;
-  uint64_t work_ = 0;
-  uint64_t bytes_ = 0;
+  Meter meter_;              // outlives the values below
   uint32_t calls_ = 0;       // of macros, one inside the other
+  uint32_t filters_ = 0;     // the same of filters
   size_t visible_from_ = 1;  // the first scope that is seen besides the outermost
   std::vector<Scope> scopes_;
 };
@@ -86,21 +98,18 @@ class Evaluator {
 // operators.cpp
 Result<Value> binary(Evaluator& ev, std::string_view op, const Value& a, const Value& b);
 Result<Value> negate(const Value& v);
-Result<bool> compare(std::string_view op, const Value& a, const Value& b);
-Result<bool> contains(const Value& container, const Value& member);
-Result<Value> slice(Evaluator& ev, const Value& of, const Value& begin, const Value& end,
+Result<bool> equal(Meter& meter, const Value& a, const Value& b);
+Result<bool> compare(Meter& meter, std::string_view op, const Value& a, const Value& b);
+Result<bool> contains(Evaluator& ev, const Value& container, const Value& member);
+Result<Value> slice(Meter& meter, const Value& of, const Value& begin, const Value& end,
                     const Value& step);
-// Where the characters of a text start, and where it ends.
-std::vector<size_t> character_offsets(std::string_view text);
-// What a loop goes over: elements, keys, characters; nothing for undefined.
-Result<List> elements(const Value& v);
 
 // methods.cpp
 bool has_method(const Value& of, std::string_view name);
 Result<Value> call_method(Evaluator& ev, const Value& of, const std::string& name,
                           const Args& args);
 
-// An error of the template's own making, or of what it was given.
-Status template_error(std::string message);
+// An error of the template's own making, or of what it was given; the start of a long one.
+Status template_error(std::string_view message);
 
 }  // namespace pteryx::llm::chat

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/base/excerpt.h"
 #include "pteryx/llm/chat/parser.h"
 
 namespace pteryx::llm::chat {
@@ -173,7 +174,7 @@ Result<ExprPtr> Parser::read_number() {
   int64_t number = 0;
   const char* const end = token.text.data() + token.text.size();
   if (std::from_chars(token.text.data(), end, number).ptr != end) {
-    return error(fmt::format("the number {} is too large", token.text));
+    return error(fmt::format("the number {} is too large", excerpt(token.text)));
   }
   e->value = Value(number);
   return e;

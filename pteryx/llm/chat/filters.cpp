@@ -11,39 +11,38 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/llm/chat/builders.h"
 #include "pteryx/llm/chat/builtin.h"
 #include "pteryx/llm/chat/evaluator.h"
-#include "pteryx/llm/chat/template.h"
-#include "pteryx/llm/chat/text_case.h"
+#include "pteryx/llm/chat/json.h"
+#include "pteryx/llm/chat/text_changes.h"
 
 namespace pteryx::llm::chat {
 namespace {
 
+Result<Value> self_text(const Call& c) { return text_of(c.meter(), c.self); }
+Result<Value> arg_text(const Call& c, size_t i) {
+  return c.given(i) ? text_of(c.meter(), c.args[i]) : Result<Value>(Value(""));
+}
+
 Result<Value> trim(const Call& c) {
-  const std::string chars = c.given(0) ? c.args[0].str() : "";
-  return c.ev.text(std::string(strip(c.self.str(), chars, Ends::kBoth)));
+  PTERYX_ASSIGN(const Value text, self_text(c));
+  PTERYX_ASSIGN(const Value chars, arg_text(c, 0));
+  PTERYX_ASSIGN(const std::string_view trimmed,
+                strip(c.meter(), *text.string(), *chars.string(), Ends::kBoth));
+  return make_text(c.meter(), trimmed);
 }
 
-template <std::string (*kChange)(std::string_view)>
+template <Change kChange>
 Result<Value> change(const Call& c) {
-  return c.ev.text(kChange(c.self.str()));
-}
-
-// Words start after spaces, hyphens and opening brackets.
-std::string title_words(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find_first_of("- \t\r\n({[<"), text.size());
-    out += capitalize(text.substr(0, end));
-    if (end < text.size()) out += text[end];
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return out;
+  PTERYX_ASSIGN(const Value text, self_text(c));
+  return changed(c.meter(), kChange, *text.string());
 }
 
 Result<Value> length(const Call& c) {
   if (c.self.is_string()) {
-    return Value(static_cast<int64_t>(character_offsets(*c.self.string()).size() - 1));
+    PTERYX_ASSIGN(const size_t count, count_chars(c.meter(), *c.self.string()));
+    return Value(static_cast<int64_t>(count));
   }
   if (c.self.list() != nullptr) return Value(static_cast<int64_t>(c.self.list()->size()));
   if (c.self.dict() != nullptr) return Value(static_cast<int64_t>(c.self.dict()->size()));
@@ -57,31 +56,34 @@ Result<Value> to_json(const Call& c) {
     style.indent = *c.args[0].integer();
     style.item_separator = ",";
   }
-  if (c.args[1].list() != nullptr && c.args[1].list()->size() == 2) {
-    style.item_separator = (*c.args[1].list())[0].str();
-    style.key_separator = (*c.args[1].list())[1].str();
+  Value separators[2];
+  if (const List* const given = c.args[1].list(); given != nullptr && given->size() == 2) {
+    PTERYX_ASSIGN(separators[0], text_of(c.meter(), (*given)[0]));
+    PTERYX_ASSIGN(separators[1], text_of(c.meter(), (*given)[1]));
+    style.item_separator = *separators[0].string();
+    style.key_separator = *separators[1].string();
   }
   style.ascii_only = c.given(2) && c.args[2].truth();
   style.sort_keys = c.given(3) && c.args[3].truth();
   if (style.indent > 16) return template_error("tojson: expected an indent of at most 16");
-  PTERYX_ASSIGN(std::string json, json_of_value(c.self, style));
-  return c.ev.text(std::move(json));
+  TextBuilder out(c.meter());
+  PTERYX_TRY(write_json(c.self, style, out));
+  return out.finish();
 }
 
 Result<Value> join(const Call& c) {
-  PTERYX_ASSIGN(const List parts, elements(c.self));
-  const std::string separator = c.given(0) ? c.args[0].str() : "";
-  std::string out;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    if (i != 0) out += separator;
-    Value part = parts[i];
+  PTERYX_ASSIGN(const Value parts, elements(c.meter(), c.self));
+  PTERYX_ASSIGN(const Value separator, arg_text(c, 0));
+  TextBuilder out(c.meter());
+  for (size_t i = 0; i < parts.list()->size(); ++i) {
+    if (i != 0) PTERYX_TRY(out.append(*separator.string()));
+    Value part = (*parts.list())[i];
     if (c.text(1) != nullptr) {
       PTERYX_ASSIGN(part, c.ev.attribute(part, *c.text(1)));
     }
-    PTERYX_TRY(c.ev.spend(part.weight() + separator.size() / 64 + 1));
-    out += part.str();
+    PTERYX_TRY(print(part, out));
   }
-  return c.ev.text(std::move(out));
+  return out.finish();
 }
 
 Result<Value> otherwise(const Call& c) {
@@ -96,9 +98,9 @@ Result<Value> end_of(const Call& c) {
     PTERYX_ASSIGN(const Value v, c.ev.item(c.self, Value(int64_t{kFirst ? 0 : -1})));
     return v;
   }
-  PTERYX_ASSIGN(const List all, elements(c.self));
-  if (all.empty()) return Value::undefined(kFirst ? "first" : "last");
-  return kFirst ? all.front() : all.back();
+  PTERYX_ASSIGN(const Value all, elements(c.meter(), c.self));
+  if (all.list()->empty()) return c.ev.undefined(kFirst ? "first" : "last");
+  return kFirst ? all.list()->front() : all.list()->back();
 }
 
 Result<Value> items(const Call& c) {
@@ -109,12 +111,9 @@ Result<Value> items(const Call& c) {
   return call_method(c.ev, c.self, "items", {});
 }
 
-Result<Value> to_list(const Call& c) {
-  PTERYX_ASSIGN(List all, elements(c.self));
-  return c.ev.container(Value(std::move(all)));
-}
+Result<Value> to_list(const Call& c) { return elements(c.meter(), c.self); }
 
-Result<Value> to_string(const Call& c) { return c.ev.text(c.self.str()); }
+Result<Value> to_string(const Call& c) { return self_text(c); }
 
 Result<Value> to_int(const Call& c) {
   if (c.self.is_number()) {
@@ -124,7 +123,8 @@ Result<Value> to_int(const Call& c) {
     if (std::abs(d) < 9e18) return Value(static_cast<int64_t>(d));
   }
   if (const auto* const s = c.self.string()) {
-    const std::string_view text = strip(*s, "", Ends::kBoth);
+    PTERYX_ASSIGN(const std::string_view text, strip(c.meter(), *s, "", Ends::kBoth));
+    PTERYX_TRY(c.meter().work(text.size()));
     int64_t n = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
     if (error == std::errc() && end == text.data() + text.size() && !text.empty()) return Value(n);
@@ -135,6 +135,7 @@ Result<Value> to_int(const Call& c) {
 Result<Value> to_float(const Call& c) {
   if (c.self.is_number()) return Value(c.self.number());
   if (const auto* const s = c.self.string(); s != nullptr && !s->empty()) {
+    PTERYX_TRY(c.meter().work(4 * s->size()));
     char* end = nullptr;
     const double d = std::strtod(s->c_str(), &end);
     if (end == s->c_str() + s->size()) return Value(d);
@@ -143,65 +144,71 @@ Result<Value> to_float(const Call& c) {
 }
 
 Result<Value> replace(const Call& c) {
-  Value text(c.self.str());
-  return call_method(c.ev, text, "replace", {.positional = c.args});
+  PTERYX_ASSIGN(const Value text, self_text(c));
+  return call_method(c.ev, text, "replace", {.positional = c.args, .named = {}, .charge = {}});
 }
 
 Result<Value> indent(const Call& c) {
   const int64_t width = c.args[0].integer() != nullptr ? *c.args[0].integer() : 4;
   if (width < 0 || width > 256) return template_error("indent: expected a width from 0 to 256");
-  const std::string pad =
-      c.text(0) != nullptr ? *c.text(0) : std::string(static_cast<size_t>(width), ' ');
+  const std::string spaces(static_cast<size_t>(width), ' ');
+  const std::string& pad = c.text(0) != nullptr ? *c.text(0) : spaces;
   const bool first = c.given(1) && c.args[1].truth();
   const bool blank = c.given(2) && c.args[2].truth();
-  const std::string text = c.self.str();
-  PTERYX_TRY(c.ev.spend(text.size() * (1 + pad.size() / 64)));
-  std::string out;
+  PTERYX_ASSIGN(const Value self, self_text(c));
+  const std::string_view text = *self.string();
+  TextBuilder out(c.meter());
   for (size_t at = 0, line = 0; at <= text.size(); ++line) {
     const size_t end = std::min(text.find('\n', at), text.size());
     const bool pads = line == 0 ? first : (blank || end > at);
-    if (pads) out += pad;
-    out.append(text, at, end - at);
-    if (end < text.size()) out += '\n';
+    if (pads) PTERYX_TRY(out.append(pad));
+    PTERYX_TRY(out.append(text.substr(at, end + 1 - at)));
     at = end + 1;
   }
-  return c.ev.text(std::move(out));
+  return out.finish();
 }
 
 Result<Value> escape(const Call& c) {
-  std::string out;
-  for (const char ch : c.self.str()) {
-    switch (ch) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '\'': out += "&#39;"; break;
-      case '"': out += "&#34;"; break;
-      default: out += ch;
+  PTERYX_ASSIGN(const Value self, self_text(c));
+  const std::string_view text = *self.string();
+  TextBuilder out(c.meter());
+  for (size_t at = 0; at < text.size(); ++at) {
+    switch (text[at]) {
+      case '&': PTERYX_TRY(out.append("&amp;")); break;
+      case '<': PTERYX_TRY(out.append("&lt;")); break;
+      case '>': PTERYX_TRY(out.append("&gt;")); break;
+      case '\'': PTERYX_TRY(out.append("&#39;")); break;
+      case '"': PTERYX_TRY(out.append("&#34;")); break;
+      default: PTERYX_TRY(out.append(text.substr(at, 1)));
     }
   }
-  return c.ev.text(std::move(out));
+  return out.finish();
 }
 
 Result<Value> same(const Call& c) { return c.self; }
 
 Result<Value> reversed(const Call& c) {
-  PTERYX_ASSIGN(List all, elements(c.self));
-  std::reverse(all.begin(), all.end());
-  if (!c.self.is_string()) return c.ev.container(Value(std::move(all)));
-  std::string out;
-  for (const Value& v : all) out += *v.string();
-  return c.ev.text(std::move(out));
+  if (c.self.is_string()) {
+    return slice(c.meter(), c.self, Value(), Value(), Value(int64_t{-1}));
+  }
+  PTERYX_ASSIGN(const Value all, elements(c.meter(), c.self));
+  ListBuilder out(c.meter());
+  PTERYX_TRY(out.append(*all.list()));
+  std::reverse(out.list().begin(), out.list().end());
+  return out.finish();
 }
 
 Result<Value> unique(const Call& c) {
-  PTERYX_ASSIGN(const List all, elements(c.self));
-  List out;
-  for (const Value& v : all) {
-    PTERYX_TRY(c.ev.spend(out.size() * v.weight()));
-    if (std::find(out.begin(), out.end(), v) == out.end()) out.push_back(v);
+  PTERYX_ASSIGN(const Value all, elements(c.meter(), c.self));
+  ListBuilder out(c.meter());
+  for (const Value& v : *all.list()) {
+    bool found = false;
+    for (size_t i = 0; i < out.list().size() && !found; ++i) {
+      PTERYX_ASSIGN(found, equal(c.meter(), out.list()[i], v));
+    }
+    if (!found) PTERYX_TRY(out.push(v));
   }
-  return c.ev.container(Value(std::move(out)));
+  return out.finish();
 }
 
 Result<Value> absolute(const Call& c) {
@@ -217,9 +224,10 @@ Result<Value> rounded(const Call& c) {
 }
 
 Result<Value> sum(const Call& c) {
-  PTERYX_ASSIGN(const List all, elements(c.self));
+  PTERYX_ASSIGN(const Value all, elements(c.meter(), c.self));
   Value total(int64_t{0});
-  for (const Value& v : all) {
+  for (const Value& v : *all.list()) {
+    PTERYX_TRY(c.meter().work(10));
     PTERYX_ASSIGN(total, binary(c.ev, "+", total, v));
   }
   return total;

@@ -1,4 +1,6 @@
-// Values from and to JSON. SPDX-License-Identifier: BSD-3-Clause
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/llm/chat/json.h"
+
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -17,7 +19,6 @@ namespace pteryx::llm::chat {
 namespace {
 
 constexpr size_t kDeepest = 48;
-constexpr size_t kLongest = size_t{64} << 20;
 
 // Builds values as the parser goes, in the order of the document.
 class Builder : public nlohmann::json_sax<nlohmann::json> {
@@ -84,103 +85,101 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
 
 class Writer {
  public:
-  explicit Writer(const JsonStyle& style) : style_(style) {}
+  Writer(const JsonStyle& style, TextBuilder& out) : style_(style), out_(out) {}
 
-  Result<std::string> run(const Value& v) {
-    PTERYX_TRY(write(v, 1));
-    return std::move(out_);
+  Status write(const Value& v, int64_t depth) {
+    if (v.is_none()) return out_.append("null");
+    if (v.boolean() != nullptr) return out_.append(*v.boolean() ? "true" : "false");
+    if (v.real() != nullptr && std::isnan(*v.real())) return out_.append("NaN");
+    if (v.is_number()) return print_repr(v, out_);
+    if (v.is_string()) return quote(*v.string());
+    if (v.list() != nullptr) return write_list(*v.list(), depth);
+    if (v.dict() != nullptr) return write_dict(*v.dict(), depth);
+    return template_error(fmt::format("a value of type {} cannot be JSON", v.type_name()));
   }
 
  private:
-  Status write(const Value& v, int64_t depth) {
-    if (out_.size() > kLongest) {
-      return template_error(fmt::format("JSON of more than {} bytes", kLongest));
+  Status write_list(const List& list, int64_t depth) {
+    PTERYX_TRY(out_.append("["));
+    for (size_t i = 0; i < list.size(); ++i) {
+      PTERYX_TRY(separate(i, depth));
+      PTERYX_TRY(write(list[i], depth + 1));
     }
-    if (v.is_none()) {
-      out_ += "null";
-    } else if (v.boolean() != nullptr) {
-      out_ += *v.boolean() ? "true" : "false";
-    } else if (v.is_number()) {
-      out_ += v.real() != nullptr && std::isnan(*v.real()) ? "NaN" : v.repr();
-    } else if (v.is_string()) {
-      quote(*v.string());
-    } else if (v.list() != nullptr) {
-      out_ += '[';
-      for (size_t i = 0; i < v.list()->size(); ++i) {
-        separate(i, depth);
-        PTERYX_TRY(write((*v.list())[i], depth + 1));
-      }
-      close(']', v.list()->empty(), depth);
-    } else if (v.dict() != nullptr) {
-      return write_dict(*v.dict(), depth);
-    } else {
-      return template_error(fmt::format("a value of type {} cannot be JSON", v.type_name()));
-    }
-    return {};
+    return close("]", list.empty(), depth);
   }
 
   Status write_dict(const Dict& dict, int64_t depth) {
+    Charge charge(out_.meter());
+    PTERYX_TRY(charge.add(2 * dict.size() * sizeof(const Dict::value_type*)));
     std::vector<const Dict::value_type*> order;
-    for (const auto& m : dict) order.push_back(&m);
+    order.reserve(dict.size());
+    for (const auto& m : dict) {
+      PTERYX_TRY(out_.meter().work(20 + m.first.size()));
+      order.push_back(&m);
+    }
     if (style_.sort_keys) {
       std::stable_sort(order.begin(), order.end(),
                        [](const auto* a, const auto* b) { return a->first < b->first; });
     }
-    out_ += '{';
+    PTERYX_TRY(out_.append("{"));
     for (size_t i = 0; i < order.size(); ++i) {
-      separate(i, depth);
-      quote(order[i]->first);
-      out_ += style_.key_separator;
+      PTERYX_TRY(separate(i, depth));
+      PTERYX_TRY(quote(order[i]->first));
+      PTERYX_TRY(out_.append(style_.key_separator));
       PTERYX_TRY(write(order[i]->second, depth + 1));
     }
-    close('}', dict.empty(), depth);
-    return {};
+    return close("}", dict.empty(), depth);
   }
 
-  void new_line(int64_t depth) {
-    if (style_.indent < 0) return;
-    out_ += '\n';
-    out_.append(static_cast<size_t>(style_.indent * depth), ' ');
+  Status new_line(int64_t depth) {
+    if (style_.indent < 0) return {};
+    PTERYX_TRY(out_.append("\n"));
+    return out_.append(std::string(static_cast<size_t>(style_.indent * depth), ' '));
   }
 
-  void separate(size_t i, int64_t depth) {
-    if (i != 0) out_ += style_.item_separator;
-    new_line(depth);
+  Status separate(size_t i, int64_t depth) {
+    if (i != 0) PTERYX_TRY(out_.append(style_.item_separator));
+    return new_line(depth);
   }
 
-  void close(char bracket, bool empty, int64_t depth) {
-    if (!empty) new_line(depth - 1);
-    out_ += bracket;
+  Status close(std::string_view bracket, bool empty, int64_t depth) {
+    if (!empty) PTERYX_TRY(new_line(depth - 1));
+    return out_.append(bracket);
   }
 
-  void quote(std::string_view text) {
-    constexpr std::string_view kEscaped = "\"\\\b\f\n\r\t";
-    constexpr std::string_view kLetters = "\"\\bfnrt";
-    out_ += '"';
+  Status quote(std::string_view text) {
+    PTERYX_TRY(out_.append("\""));
+    size_t done = 0;  // what needs no escape is copied in one piece
     for (size_t at = 0; at < text.size();) {
       const Utf8Char c = char_at(text, at);
-      const size_t escape =
-          c.code < 0x80 ? kEscaped.find(static_cast<char>(c.code)) : kEscaped.npos;
-      if (escape != kEscaped.npos) {
-        out_ += '\\';
-        out_ += kLetters[escape];
-      } else if (c.code < 0x20 || (style_.ascii_only && c.code > 0x7F)) {
-        if (c.code < 0x10000) {
-          out_ += fmt::format("\\u{:04x}", static_cast<uint32_t>(c.code));
-        } else {
-          const uint32_t pair = c.code - 0x10000;
-          out_ += fmt::format("\\u{:04x}\\u{:04x}", 0xD800 | pair >> 10, 0xDC00 | (pair & 0x3FF));
-        }
-      } else {
-        out_ += text.substr(at, c.size_bytes);
+      const size_t end = at + c.size_bytes;
+      PTERYX_TRY(out_.meter().work(2));
+      if (c.code < 0x20 || c.code == '"' || c.code == '\\' ||
+          (style_.ascii_only && c.code > 0x7F)) {
+        PTERYX_TRY(out_.append(text.substr(done, at - done)));
+        PTERYX_TRY(escape(c.code));
+        done = end;
       }
-      at += c.size_bytes;
+      at = end;
     }
-    out_ += '"';
+    PTERYX_TRY(out_.append(text.substr(done)));
+    return out_.append("\"");
+  }
+
+  Status escape(char32_t code) {
+    constexpr std::string_view kEscaped = "\"\\\b\f\n\r\t";
+    constexpr std::string_view kLetters = "\"\\bfnrt";
+    const size_t letter = code < 0x80 ? kEscaped.find(static_cast<char>(code)) : kEscaped.npos;
+    if (letter != kEscaped.npos) return out_.append(std::string{'\\', kLetters[letter]});
+    PTERYX_TRY(out_.meter().work(20));
+    if (code < 0x10000) return out_.append(fmt::format("\\u{:04x}", static_cast<uint32_t>(code)));
+    const uint32_t pair = code - 0x10000;
+    return out_.append(
+        fmt::format("\\u{:04x}\\u{:04x}", 0xD800 | pair >> 10, 0xDC00 | (pair & 0x3FF)));
   }
 
   const JsonStyle& style_;
-  std::string out_;
+  TextBuilder& out_;
 };
 
 }  // namespace
@@ -193,8 +192,8 @@ Result<Value> value_of_json(std::string_view json) {
   return builder.take();
 }
 
-Result<std::string> json_of_value(const Value& value, const JsonStyle& style) {
-  return Writer(style).run(value);
+Status write_json(const Value& value, const JsonStyle& style, TextBuilder& out) {
+  return Writer(style, out).write(value, 1);
 }
 
 }  // namespace pteryx::llm::chat

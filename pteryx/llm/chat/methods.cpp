@@ -8,7 +8,7 @@
 
 #include "pteryx/llm/chat/builtin.h"
 #include "pteryx/llm/chat/evaluator.h"
-#include "pteryx/llm/chat/text_case.h"
+#include "pteryx/llm/chat/text_changes.h"
 #include "pteryx/llm/tokenizer/unicode.h"
 #include "pteryx/llm/tokenizer/utf8.h"
 
@@ -24,145 +24,159 @@ Result<Value> strip_method(const Call& c) {
   if (c.given(0) && c.text(0) == nullptr) return expected("a string", c.args[0]);
   const std::string_view chars = c.given(0) ? std::string_view(*c.text(0)) : "";
   if (c.given(0) && chars.empty()) return c.self;
-  return c.ev.text(std::string(strip(*c.self.string(), chars, kEnds)));
+  PTERYX_ASSIGN(const std::string_view text, strip(c.meter(), *c.self.string(), chars, kEnds));
+  return make_text(c.meter(), text);
 }
 
-template <std::string (*kChange)(std::string_view)>
+template <Change kChange>
 Result<Value> change_method(const Call& c) {
-  return c.ev.text(kChange(*c.self.string()));
+  return changed(c.meter(), kChange, *c.self.string());
 }
 
-// Pieces between spaces, or between a separator.
-List split_text(std::string_view text, const std::string* separator, int64_t most) {
-  List out;
-  if (separator != nullptr) {
-    for (size_t at = text.find(*separator); at != text.npos && most != 0;
-         at = text.find(*separator)) {
-      out.emplace_back(text.substr(0, at));
-      text.remove_prefix(at + separator->size());
-      --most;
-    }
-    out.emplace_back(text);
-    return out;
+Status split_at(std::string_view text, std::string_view separator, int64_t most, ListBuilder& out) {
+  while (most-- != 0) {
+    PTERYX_ASSIGN(const size_t at, find(out.meter(), text, separator));
+    if (at == text.npos) break;
+    PTERYX_TRY(out.push(text.substr(0, at)));
+    text.remove_prefix(at + separator.size());
   }
+  return out.push(text);
+}
+
+Status split_at_spaces(std::string_view text, int64_t most, ListBuilder& out) {
   while (true) {
-    text = strip(text, "", Ends::kLeft);
-    if (text.empty()) return out;
-    if (most-- == 0) {
-      out.emplace_back(text);
-      return out;
-    }
+    PTERYX_ASSIGN(text, strip(out.meter(), text, "", Ends::kLeft));
+    if (text.empty()) return {};
+    if (most-- == 0) return out.push(text);
     size_t end = 0;
     while (end < text.size() && !is_python_space(char_at(text, end).code)) {
       end += char_at(text, end).size_bytes;
     }
-    out.emplace_back(text.substr(0, end));
+    PTERYX_TRY(out.meter().work(4 * end));
+    PTERYX_TRY(out.push(text.substr(0, end)));
     text.remove_prefix(end);
   }
+}
+
+// How often to split; below 0: wherever it can be.
+Result<int64_t> most_splits(const Call& c) {
+  if (!c.given(1)) return int64_t{-1};
+  if (c.args[1].integer() == nullptr) return expected("an integer", c.args[1]);
+  return *c.args[1].integer();
 }
 
 Result<Value> split_method(const Call& c) {
   if (c.given(0) && (c.text(0) == nullptr || c.text(0)->empty())) {
     return template_error("split(): expected a separator that is a string and not empty");
   }
-  if (c.given(1) && c.args[1].integer() == nullptr) return expected("an integer", c.args[1]);
-  const int64_t most = c.given(1) ? *c.args[1].integer() : -1;
-  return c.ev.container(Value(split_text(*c.self.string(), c.text(0), most)));
+  PTERYX_ASSIGN(const int64_t most, most_splits(c));
+  ListBuilder out(c.meter());
+  PTERYX_TRY(c.given(0) ? split_at(*c.self.string(), *c.text(0), most, out)
+                        : split_at_spaces(*c.self.string(), most, out));
+  return out.finish();
 }
 
 Result<Value> rsplit_method(const Call& c) {
   if (c.text(0) == nullptr || c.text(0)->empty()) {
     return template_error("rsplit(): expected a separator that is a string and not empty");
   }
-  if (c.given(1) && c.args[1].integer() == nullptr) return expected("an integer", c.args[1]);
-  int64_t most = c.given(1) ? *c.args[1].integer() : -1;
+  PTERYX_ASSIGN(int64_t most, most_splits(c));
   std::string_view text = *c.self.string();
-  List out;
-  for (size_t at = text.rfind(*c.text(0)); at != text.npos && most != 0;
-       at = text.rfind(*c.text(0))) {
-    out.emplace_back(text.substr(at + c.text(0)->size()));
+  ListBuilder out(c.meter());
+  while (most-- != 0) {
+    PTERYX_ASSIGN(const size_t at, rfind(c.meter(), text, *c.text(0)));
+    if (at == text.npos) break;
+    PTERYX_TRY(out.push(text.substr(at + c.text(0)->size())));
     text = text.substr(0, at);
-    --most;
   }
-  out.emplace_back(text);
-  std::reverse(out.begin(), out.end());
-  return c.ev.container(Value(std::move(out)));
+  PTERYX_TRY(out.push(text));
+  std::reverse(out.list().begin(), out.list().end());
+  return out.finish();
 }
 
 Result<Value> splitlines_method(const Call& c) {
   std::string_view text = *c.self.string();
-  List out;
+  ListBuilder out(c.meter());
   while (!text.empty()) {
     const size_t end = std::min(text.find_first_of("\r\n"), text.size());
-    out.emplace_back(text.substr(0, end));
+    PTERYX_TRY(c.meter().work(end));
+    PTERYX_TRY(out.push(text.substr(0, end)));
     text.remove_prefix(end);
     if (text.starts_with("\r\n")) text.remove_prefix(1);
     if (!text.empty()) text.remove_prefix(1);
   }
-  return c.ev.container(Value(std::move(out)));
+  return out.finish();
 }
 
 template <bool kStart>
 Result<Value> affix_method(const Call& c) {
-  const auto fits = [&](const std::string& affix) {
-    return kStart ? c.self.string()->starts_with(affix) : c.self.string()->ends_with(affix);
+  const std::string& text = *c.self.string();
+  const auto fits = [&](const std::string& affix) -> Result<bool> {
+    if (affix.size() > text.size()) return false;
+    PTERYX_TRY(c.meter().work(1 + affix.size() / 32));
+    return kStart ? text.starts_with(affix) : text.ends_with(affix);
   };
-  if (const auto* const affix = c.text(0)) return Value(fits(*affix));
-  if (const auto* const any = c.args[0].list()) {
-    return Value(std::any_of(any->begin(), any->end(),
-                             [&](const Value& v) { return v.is_string() && fits(*v.string()); }));
+  const auto* const any = c.args[0].list();
+  if (c.text(0) == nullptr && any == nullptr) return expected("a string", c.args[0]);
+  bool found = false;
+  if (any == nullptr) {
+    PTERYX_ASSIGN(found, fits(*c.text(0)));
+    return Value(found);
   }
-  return expected("a string", c.args[0]);
+  for (const Value& v : *any) {
+    PTERYX_TRY(c.meter().work(1));
+    if (!v.is_string()) continue;
+    PTERYX_ASSIGN(found, fits(*v.string()));
+    if (found) break;
+  }
+  return Value(found);
 }
 
 Result<Value> replace_method(const Call& c) {
   if (c.text(0) == nullptr) return expected("a string", c.args[0]);
   if (c.text(1) == nullptr) return expected("a string", c.args[1]);
   if (c.given(2) && c.args[2].integer() == nullptr) return expected("an integer", c.args[2]);
-  const std::string& text = *c.self.string();
-  // The result is at most this long; it is counted before it is made.
-  const uint64_t longest =
-      text.size() + text.size() / std::max<size_t>(c.text(0)->size(), 1) * c.text(1)->size();
-  PTERYX_TRY(c.ev.spend(longest / 64));
-  return c.ev.text(
-      replace_all(text, *c.text(0), *c.text(1), c.given(2) ? *c.args[2].integer() : -1));
+  return replaced(c.meter(), *c.self.string(), *c.text(0), *c.text(1),
+                  c.given(2) ? *c.args[2].integer() : -1);
 }
 
 Result<Value> find_method(const Call& c) {
   if (c.text(0) == nullptr) return expected("a string", c.args[0]);
-  const size_t at = c.self.string()->find(*c.text(0));
-  if (at == std::string::npos) return Value(int64_t{-1});
-  const auto offsets = character_offsets(std::string_view(*c.self.string()).substr(0, at));
-  return Value(static_cast<int64_t>(offsets.size() - 1));
+  const std::string_view text = *c.self.string();
+  PTERYX_ASSIGN(const size_t at, find(c.meter(), text, *c.text(0)));
+  if (at == text.npos) return Value(int64_t{-1});
+  PTERYX_ASSIGN(const size_t before, count_chars(c.meter(), text.substr(0, at)));
+  return Value(static_cast<int64_t>(before));
 }
 
 Result<Value> count_method(const Call& c) {
   if (c.text(0) == nullptr || c.text(0)->empty())
     return expected("a string with characters", c.args[0]);
   int64_t count = 0;
-  for (size_t at = c.self.string()->find(*c.text(0)); at != std::string::npos;
-       at = c.self.string()->find(*c.text(0), at + c.text(0)->size())) {
-    ++count;
+  for (size_t from = 0;; ++count) {
+    PTERYX_ASSIGN(const size_t at, find(c.meter(), *c.self.string(), *c.text(0), from));
+    if (at == std::string::npos) return Value(count);
+    from = at + c.text(0)->size();
   }
-  return Value(count);
 }
 
 Result<Value> join_method(const Call& c) {
-  PTERYX_ASSIGN(const List parts, elements(c.args[0]));
-  std::string out;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    if (!parts[i].is_string()) return expected("strings to join", parts[i]);
-    if (i != 0) out += *c.self.string();
-    out += *parts[i].string();
-    PTERYX_TRY(c.ev.spend(1 + c.self.weight()));
+  PTERYX_ASSIGN(const Value parts, elements(c.meter(), c.args[0]));
+  TextBuilder out(c.meter());
+  for (size_t i = 0; i < parts.list()->size(); ++i) {
+    const Value& part = (*parts.list())[i];
+    if (!part.is_string()) return expected("strings to join", part);
+    if (i != 0) PTERYX_TRY(out.append(*c.self.string()));
+    PTERYX_TRY(out.append(*part.string()));
   }
-  return c.ev.text(std::move(out));
+  return out.finish();
 }
 
 template <bool (*kIs)(char32_t)>
 Result<Value> all_method(const Call& c) {
   const std::string& text = *c.self.string();
   for (size_t at = 0; at < text.size(); at += char_at(text, at).size_bytes) {
+    PTERYX_TRY(c.meter().work(10));
     if (!kIs(char_at(text, at).code)) return Value(false);
   }
   return Value(!text.empty());
@@ -171,40 +185,45 @@ Result<Value> all_method(const Call& c) {
 bool is_letter(char32_t ch) { return is_word(ch) && !is_numeric(ch) && !is_mark(ch) && ch != '_'; }
 bool is_alphanumeric(char32_t ch) { return is_letter(ch) || is_numeric(ch); }
 
-template <std::string (*kChange)(std::string_view)>
+template <Change kChange>
 Result<Value> is_case_method(const Call& c) {
-  const std::string& text = *c.self.string();
-  return Value(kChange(text) == text && (upper(text) != text || lower(text) != text));
+  PTERYX_ASSIGN(const bool is, is_all_case(c.meter(), kChange, *c.self.string()));
+  return Value(is);
 }
 
 Result<Value> items_method(const Call& c) {
-  List out;
-  for (const auto& [key, value] : *c.self.dict()) out.emplace_back(List{Value(key), value});
-  return c.ev.container(Value(std::move(out)));
+  ListBuilder out(c.meter());
+  for (const auto& [key, value] : *c.self.dict()) {
+    ListBuilder pair(c.meter());
+    PTERYX_TRY(pair.push(std::string_view(key)));
+    PTERYX_TRY(pair.push(value));
+    PTERYX_ASSIGN(Value both, pair.finish());
+    PTERYX_TRY(out.push(std::move(both)));
+  }
+  return out.finish();
 }
 
-Result<Value> keys_method(const Call& c) {
-  PTERYX_ASSIGN(List keys, elements(c.self));
-  return c.ev.container(Value(std::move(keys)));
-}
+Result<Value> keys_method(const Call& c) { return elements(c.meter(), c.self); }
 
 Result<Value> values_method(const Call& c) {
-  List out;
-  for (const auto& [key, value] : *c.self.dict()) out.push_back(value);
-  return c.ev.container(Value(std::move(out)));
+  ListBuilder out(c.meter());
+  for (const auto& [key, value] : *c.self.dict()) PTERYX_TRY(out.push(value));
+  return out.finish();
 }
 
 Result<Value> get_method(const Call& c) {
-  const Value* const found = c.text(0) == nullptr ? nullptr : c.self.member(*c.text(0));
+  if (c.text(0) == nullptr) return c.args[1];
+  PTERYX_ASSIGN(const Value* const found, c.ev.member(c.self, *c.text(0)));
   return found != nullptr ? *found : c.args[1];
 }
 
 Result<Value> index_method(const Call& c) {
   const List& list = *c.self.list();
-  const auto it = std::find(list.begin(), list.end(), c.args[0]);
-  if (it == list.end())
-    return template_error(fmt::format("{} is not in the list", c.args[0].repr()));
-  return Value(static_cast<int64_t>(it - list.begin()));
+  for (size_t i = 0; i < list.size(); ++i) {
+    PTERYX_ASSIGN(const bool found, equal(c.meter(), list[i], c.args[0]));
+    if (found) return Value(static_cast<int64_t>(i));
+  }
+  return template_error("the value is not in the list");
 }
 
 const std::vector<Builtin>& string_methods() {

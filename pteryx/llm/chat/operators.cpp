@@ -8,13 +8,15 @@
 #include <fmt/format.h>
 
 #include "pteryx/base/checked.h"
+#include "pteryx/llm/chat/builders.h"
 #include "pteryx/llm/chat/evaluator.h"
+#include "pteryx/llm/chat/text_changes.h"
 #include "pteryx/llm/tokenizer/utf8.h"
 
 namespace pteryx::llm::chat {
 namespace {
 
-constexpr size_t kLongestRepeat = size_t{1} << 24;
+constexpr uint64_t kCompareWork = 4;
 
 Status wrong_types(std::string_view op, const Value& a, const Value& b) {
   for (const Value* const v : {&a, &b}) {
@@ -79,23 +81,16 @@ Result<Value> of_numbers(std::string_view op, const Value& a, const Value& b) {
   return Value(x - std::floor(x / y) * y);
 }
 
-Result<Value> repeat(Evaluator& ev, const Value& of, int64_t times) {
-  const size_t size = of.is_string() ? of.string()->size() : of.list()->size();
-  const auto count = static_cast<uint64_t>(std::max<int64_t>(times, 0));
-  const auto total = checked_mul<uint64_t>(size, count);
-  if (!total || *total > kLongestRepeat) {
-    return template_error(fmt::format("a repetition of {} times {} is too long", size, times));
-  }
+Result<Value> repeat(Meter& meter, const Value& of, int64_t times) {
+  const int64_t count = (of.is_string() ? of.string()->empty() : of.list()->empty()) ? 0 : times;
   if (of.is_string()) {
-    std::string out;
-    for (uint64_t i = 0; i < count && size != 0; ++i) out += *of.string();
-    return ev.text(std::move(out));
+    TextBuilder out(meter);
+    for (int64_t i = 0; i < count; ++i) PTERYX_TRY(out.append(*of.string()));
+    return out.finish();
   }
-  List out;
-  for (uint64_t i = 0; i < count && size != 0; ++i) {
-    out.insert(out.end(), of.list()->begin(), of.list()->end());
-  }
-  return ev.container(Value(std::move(out)));
+  ListBuilder out(meter);
+  for (int64_t i = 0; i < count; ++i) PTERYX_TRY(out.append(*of.list()));
+  return out.finish();
 }
 
 std::optional<int> order(const Value& a, const Value& b) {
@@ -107,6 +102,38 @@ std::optional<int> order(const Value& a, const Value& b) {
   }
   if (a.is_string() && b.is_string()) return sign(*a.string(), *b.string());
   return std::nullopt;
+}
+
+struct Stride {
+  int64_t first = 0;
+  int64_t last = 0;  // the first that is left out
+  int64_t by = 1;
+};
+
+// Goes through the characters from the first to the last, in the direction of the stride.
+Result<Value> slice_text(Meter& meter, std::string_view text, const Stride& stride) {
+  const auto [first, last, by] = stride;
+  TextBuilder out(meter);
+  if (by > 0 ? first >= last : first <= last) return out.finish();
+  PTERYX_ASSIGN(size_t at, offset_of_char(meter, text, static_cast<size_t>(first)));
+  if (by == 1) {
+    const std::string_view rest = text.substr(at);
+    PTERYX_ASSIGN(const size_t size,
+                  offset_of_char(meter, rest, static_cast<size_t>(last - first)));
+    PTERYX_TRY(out.append(rest.substr(0, size)));
+    return out.finish();
+  }
+  for (int64_t i = first; by > 0 ? i < last : i > last; i += by > 0 ? 1 : -1) {
+    const size_t size = char_at(text, at).size_bytes;
+    PTERYX_TRY(meter.work(2));
+    if ((i - first) % by == 0) PTERYX_TRY(out.append(text.substr(at, size)));
+    if (by > 0) {
+      at += size;
+    } else if (at > 0) {
+      at = char_before(text, at);
+    }
+  }
+  return out.finish();
 }
 
 // A bound of a slice inside [low, high].
@@ -128,24 +155,35 @@ Result<Value> negate(const Value& v) {
 }
 
 Result<Value> binary(Evaluator& ev, std::string_view op, const Value& a, const Value& b) {
-  if (op == "~") return ev.text(a.str() + b.str());
-  if (a.is_number() && b.is_number()) return of_numbers(op, a, b);
-  if (op == "+" && a.is_string() && b.is_string()) return ev.text(*a.string() + *b.string());
+  if (a.is_number() && b.is_number() && op != "~") return of_numbers(op, a, b);
+  if (op == "~" || (op == "+" && a.is_string() && b.is_string())) {
+    TextBuilder out(ev.meter());
+    PTERYX_TRY(print(a, out));
+    PTERYX_TRY(print(b, out));
+    return out.finish();
+  }
   if (op == "+" && a.list() != nullptr && b.list() != nullptr) {
-    List both = *a.list();
-    both.insert(both.end(), b.list()->begin(), b.list()->end());
-    return ev.container(Value(std::move(both)));
+    ListBuilder out(ev.meter());
+    PTERYX_TRY(out.append(*a.list()));
+    PTERYX_TRY(out.append(*b.list()));
+    return out.finish();
   }
   if (op == "*") {
     const bool a_repeats = a.is_string() || a.list() != nullptr;
     const auto times = whole(a_repeats ? b : a);
     const Value& of = a_repeats ? a : b;
-    if (times && (of.is_string() || of.list() != nullptr)) return repeat(ev, of, *times);
+    if (times && (of.is_string() || of.list() != nullptr)) return repeat(ev.meter(), of, *times);
   }
   return wrong_types(op, a, b);
 }
 
-Result<bool> compare(std::string_view op, const Value& a, const Value& b) {
+Result<bool> equal(Meter& meter, const Value& a, const Value& b) {
+  PTERYX_TRY(meter.work(kCompareWork + std::min(a.weight(), b.weight())));
+  return a == b;
+}
+
+Result<bool> compare(Meter& meter, std::string_view op, const Value& a, const Value& b) {
+  PTERYX_TRY(meter.work(kCompareWork + std::min(a.weight(), b.weight())));
   if (op == "==") return a == b;
   if (op == "!=") return !(a == b);
   const auto sign = order(a, b);
@@ -156,45 +194,37 @@ Result<bool> compare(std::string_view op, const Value& a, const Value& b) {
   return *sign >= 0;
 }
 
-Result<bool> contains(const Value& container, const Value& member) {
+Result<bool> contains(Evaluator& ev, const Value& container, const Value& member) {
   if (container.is_undefined()) return false;
   if (const auto* const s = container.string()) {
     if (!member.is_string()) return wrong_types("in", member, container);
-    return s->find(*member.string()) != std::string::npos;
+    PTERYX_ASSIGN(const size_t at, find(ev.meter(), *s, *member.string()));
+    return at != std::string::npos;
   }
-  if (const auto* const l = container.list())
-    return std::find(l->begin(), l->end(), member) != l->end();
+  if (const auto* const l = container.list()) {
+    for (const Value& each : *l) {
+      PTERYX_ASSIGN(const bool found, equal(ev.meter(), each, member));
+      if (found) return true;
+    }
+    return false;
+  }
   if (container.dict() != nullptr) {
-    return member.is_string() && container.member(*member.string()) != nullptr;
+    if (!member.is_string()) return false;
+    PTERYX_ASSIGN(const Value* const found, ev.member(container, *member.string()));
+    return found != nullptr;
   }
   return wrong_types("in", member, container);
 }
 
-Result<List> elements(const Value& v) {
-  if (v.is_undefined()) return List();
-  if (const auto* const l = v.list()) return *l;
-  List out;
-  if (const auto* const d = v.dict()) {
-    for (const auto& [key, value] : *d) out.emplace_back(key);
-    return out;
-  }
-  if (const auto* const s = v.string()) {
-    for (size_t at = 0; at < s->size();) {
-      const uint32_t size = char_at(*s, at).size_bytes;
-      out.emplace_back(s->substr(at, size));
-      at += size;
-    }
-    return out;
-  }
-  return template_error(fmt::format("a value of type {} has no elements", v.type_name()));
-}
-
-Result<Value> slice(Evaluator& ev, const Value& of, const Value& begin, const Value& end,
+Result<Value> slice(Meter& meter, const Value& of, const Value& begin, const Value& end,
                     const Value& step) {
   if (of.list() == nullptr && !of.is_string()) return wrong_types("slice", of, of);
   const std::string* const s = of.string();
-  const auto offsets = character_offsets(s != nullptr ? std::string_view(*s) : "");
-  const auto size = static_cast<int64_t>(s != nullptr ? offsets.size() - 1 : of.list()->size());
+  size_t count = s == nullptr ? of.list()->size() : 0;
+  if (s != nullptr) {
+    PTERYX_ASSIGN(count, count_chars(meter, *s));
+  }
+  const auto size = static_cast<int64_t>(count);
   if (!step.is_none() && (step.integer() == nullptr || *step.integer() == 0)) {
     return template_error("expected a slice step that is an integer and not 0");
   }
@@ -203,25 +233,12 @@ Result<Value> slice(Evaluator& ev, const Value& of, const Value& begin, const Va
   const int64_t high = by > 0 ? size : size - 1;
   PTERYX_ASSIGN(const int64_t first, bound(begin, by > 0 ? 0 : size - 1, size, low, high));
   PTERYX_ASSIGN(const int64_t last, bound(end, by > 0 ? size : -1, size, low, high));
-  List out;
-  std::string text;
+  if (s != nullptr) return slice_text(meter, *s, {.first = first, .last = last, .by = by});
+  ListBuilder out(meter);
   for (int64_t i = first; by > 0 ? i < last : i > last; i += by) {
-    const auto at = static_cast<size_t>(i);
-    if (s == nullptr) {
-      out.push_back((*of.list())[at]);
-    } else {
-      text.append(*s, offsets[at], offsets[at + 1] - offsets[at]);
-    }
+    PTERYX_TRY(out.push((*of.list())[static_cast<size_t>(i)]));
   }
-  if (s == nullptr) return ev.container(Value(std::move(out)));
-  return ev.text(std::move(text));
-}
-
-std::vector<size_t> character_offsets(std::string_view text) {
-  std::vector<size_t> offsets;
-  for (size_t at = 0; at < text.size(); at += char_at(text, at).size_bytes) offsets.push_back(at);
-  offsets.push_back(text.size());
-  return offsets;
+  return out.finish();
 }
 
 }  // namespace pteryx::llm::chat

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/base/excerpt.h"
+
 namespace pteryx::llm::chat {
 namespace {
 
@@ -17,7 +19,7 @@ std::string shown(const Token& token) {
     case TokenType::kPrintEnd: return "'}}'";
     case TokenType::kBlockEnd: return "'%}'";
     case TokenType::kString: return "a string";
-    default: return fmt::format("'{}'", token.text);
+    default: return fmt::format("'{}'", excerpt(token.text));
   }
 }
 
@@ -108,7 +110,8 @@ Status Parser::read_statement(Body& body) {
     PTERYX_TRY(expect_end_tag("endgeneration"));
     stmt = Stmt{.kind = StmtKind::kBlock, .body = std::move(inner)};
   } else {
-    return unsupported(fmt::format("template line {}: tag '{}' is not supported", line, name));
+    return unsupported(
+        fmt::format("template line {}: tag '{}' is not supported", line, excerpt(name)));
   }
   if (!stmt.ok()) return std::move(stmt).status();
   stmt->line = line;

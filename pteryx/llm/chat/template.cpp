@@ -13,7 +13,7 @@
 namespace pteryx::llm::chat {
 namespace {
 
-constexpr size_t kLongestSource = size_t{1} << 20;
+constexpr size_t kLongestSource = size_t{1} << 18;
 
 Value text_of(std::string_view text) { return Value(replace_invalid(text)); }
 

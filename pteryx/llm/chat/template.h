@@ -16,10 +16,9 @@
 namespace pteryx::llm::chat {
 
 struct RenderOptions {
-  std::optional<std::tm> now;                    // what strftime_now() tells; the clock if not set
-  uint64_t most_work = 200'000'000;              // units of evaluation; some nanoseconds each
-  uint64_t most_bytes = uint64_t{1} << 30;       // of all strings together
-  uint64_t longest_output = uint64_t{64} << 20;  // bytes
+  std::optional<std::tm> now;                // what strftime_now() tells; the clock if not set
+  uint64_t most_work = 50'000'000;           // units of some nanoseconds: well below a second
+  uint64_t most_bytes = uint64_t{32} << 20;  // of memory at one time, with the output
 };
 
 struct Stmt;
@@ -42,16 +41,6 @@ class Template {
 
 // A JSON document as a value, in the order of the document. Errors: kInvalidArgument.
 Result<Value> value_of_json(std::string_view json);
-
-struct JsonStyle {
-  int64_t indent = -1;  // below 0: all on one line
-  bool ascii_only = false;
-  bool sort_keys = false;
-  std::string item_separator = ", ";
-  std::string key_separator = ": ";
-};
-// Errors: kInvalidArgument for what JSON has no word for.
-Result<std::string> json_of_value(const Value& value, const JsonStyle& style = {});
 
 struct Message {
   std::string role;

@@ -55,34 +55,26 @@ TEST(Template, NamesWhatItDoesNotKnow) {
 }
 
 TEST(Template, StopsWhereALimitIs) {
-  const RenderOptions small = {.most_work = 100'000, .most_bytes = 10'000, .longest_output = 1000};
+  const RenderOptions small = {.most_work = 100'000, .most_bytes = 20'000};
   const std::string_view loop =
-      "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}";
+      "{% for a in range(99) %}{% for b in range(99) %}{% endfor %}{% endfor %}";
   expect_refused(loop, Code::kInvalidArgument,
                  "template line 1: the template takes more work than allowed (100000 units)",
                  small);
-  expect_refused("{% for a in range(101) %}0123456789{% endfor %}", Code::kInvalidArgument,
-                 "template line 1: the output is longer than allowed (1000 bytes)", small);
+  expect_refused(
+      "{% for a in range(101) %}" + std::string(999, 'x') + "{% endfor %}", Code::kInvalidArgument,
+      "template line 1: the template takes more memory than allowed (20000 bytes)", small);
   expect_refused(
       "{% set ns = namespace(s='0123456789') %}{% for a in range(20) %}"
       "{% set ns.s = ns.s + ns.s %}{% endfor %}",
       Code::kInvalidArgument,
-      "template line 1: the template makes more text than allowed (10000 bytes)", small);
+      "template line 1: the template takes more memory than allowed (20000 bytes)", small);
   expect_refused("{{ range(100001) }}", Code::kInvalidArgument,
                  "template line 1: range() of more than 100000 numbers");
   expect_refused("{{ 'x' * 99999999999 }}", Code::kInvalidArgument,
-                 "template line 1: a repetition of 1 times 99999999999 is too long");
+                 "template line 1: the template takes more memory than allowed (33554432 bytes)");
   expect_refused("{{ 9223372036854775807 + 1 }}", Code::kInvalidArgument,
                  "template line 1: a number is too large");
-}
-
-// Doubling a list of itself makes 2^60 elements out of nothing; walking them must be paid for.
-TEST(Template, PaysForSharedElements) {
-  expect_refused(
-      "{% set ns = namespace(x=[1]) %}{% for i in range(60) %}"
-      "{% set ns.x = [ns.x, ns.x] %}{% endfor %}",
-      Code::kInvalidArgument,
-      "template line 1: the template takes more work than allowed (200000000 units)");
 }
 
 TEST(Template, RaisesMinusOneToAnyPower) {
@@ -118,8 +110,8 @@ TEST(Template, HoldsNoCycles) {
 
 TEST(Template, RefusesWhatIsNotText) {
   expect_refused("\xff", Code::kInvalidProgram, "template is not UTF-8");
-  expect_refused(std::string((1 << 20) + 1, 'x'), Code::kInvalidProgram,
-                 "template of 1048577 bytes: expected at most 1048576");
+  expect_refused(std::string((1 << 18) + 1, 'x'), Code::kInvalidProgram,
+                 "template of 262145 bytes: expected at most 262144");
 }
 
 TEST(RenderChat, PassesTheConversation) {
@@ -145,8 +137,8 @@ TEST(Json, KeepsTheOrderOfADocument) {
       R"({"b": [1, -2, 2.5, true, null], "a": {"z": "\u00e9\n", "y": {}}, "big": 1e+20})";
   auto value = value_of_json(document);
   ASSERT_TRUE(value.ok()) << value.status().message();
-  auto text = json_of_value(*value);
-  ASSERT_TRUE(text.ok());
+  auto text = Template::parse("{{ document | tojson }}")->render({{"document", *value}});
+  ASSERT_TRUE(text.ok()) << text.status().message();
   EXPECT_EQ(
       *text,
       "{\"b\": [1, -2, 2.5, true, null], \"a\": {\"z\": \"é\\n\", \"y\": {}}, \"big\": 1e+20}");

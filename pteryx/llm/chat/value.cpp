@@ -2,78 +2,62 @@
 #include "pteryx/llm/chat/value.h"
 
 #include <algorithm>
-#include <cmath>
-
-#include <fmt/format.h>
 
 #include "pteryx/llm/chat/evaluator.h"
 
 namespace pteryx::llm::chat {
 namespace {
 
-constexpr uint64_t kBytesPerUnit = 64;
+constexpr uint64_t kBytesPerUnit = 32;
 constexpr uint64_t kHeaviest = uint64_t{1} << 62;
 
 uint64_t heavier(uint64_t a, uint64_t b) { return std::min(a + b, kHeaviest); }
 
-std::string repr_of(double d) {
-  if (std::isinf(d)) return d > 0 ? "inf" : "-inf";
-  if (std::isnan(d)) return "nan";
-  std::string text = fmt::format("{}", d);
-  if (text.find_first_of(".e") == std::string::npos) text += ".0";
-  return text;
-}
+template <typename T>
+struct Charged {
+  T value;
+  Charge charge;
+};
 
-std::string repr_of(std::string_view s) {
-  const char quote = s.find('\'') != s.npos && s.find('"') == s.npos ? '"' : '\'';
-  std::string out(1, quote);
-  for (const char c : s) {
-    switch (c) {
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
-      case '\\': out += "\\\\"; break;
-      default:
-        if (c == quote) {
-          out += '\\';
-          out += c;
-        } else if (static_cast<uint8_t>(c) < 0x20 || c == 0x7F) {
-          out += fmt::format("\\x{:02x}", static_cast<uint8_t>(c));
-        } else {
-          out += c;
-        }
-    }
-  }
-  return out += quote;
+template <typename T>
+std::shared_ptr<const T> charged(T value, Charge charge) {
+  auto p = std::make_shared<const Charged<T>>(Charged<T>{std::move(value), std::move(charge)});
+  return {p, &p->value};
 }
 
 }  // namespace
 
-Value::Value(List list) {
+Value::Value(std::string s, Charge charge) : v_(charged(std::move(s), std::move(charge))) {}
+
+Value::Value(List list, Charge charge) {
   for (const Value& v : list) {
     depth_ = std::max(depth_, v.depth());
     inner_weight_ = heavier(inner_weight_, v.weight());
   }
   ++depth_;
-  v_ = std::make_shared<const List>(std::move(list));
+  v_ = charged(std::move(list), std::move(charge));
 }
 
-Value::Value(Dict dict) {
+Value::Value(Dict dict, Charge charge) {
+  inner_weight_ = uint64_t{dict.size()} * dict.size() / 2;  // each key is looked for
   for (const auto& [key, v] : dict) {
     depth_ = std::max(depth_, v.depth());
     inner_weight_ = heavier(inner_weight_, heavier(key.size() / kBytesPerUnit, v.weight()));
   }
   ++depth_;
-  v_ = std::make_shared<const Dict>(std::move(dict));
+  v_ = charged(std::move(dict), std::move(charge));
 }
+
+// A method holds what it belongs to.
+Value::Value(std::shared_ptr<const Function> f) : depth_(f->self.depth() + 1) { v_ = std::move(f); }
 
 uint64_t Value::weight() const {
   if (const auto* const s = string()) return 1 + s->size() / kBytesPerUnit;
   return heavier(1, inner_weight_);
 }
 
-Value Value::undefined(std::string name) {
-  return Value(std::make_shared<const Undefined>(Undefined{std::move(name)}));
+Value Value::undefined(std::string name, Charge charge) {
+  return Value(std::make_shared<const Undefined>(Undefined{std::move(name), std::move(charge)}));
 }
 
 const Value* Value::member(std::string_view key) const {
@@ -103,33 +87,6 @@ std::string_view Value::type_name() const {
   constexpr std::string_view kNames[] = {"undefined", "None", "bool", "int",       "float",
                                          "str",       "list", "dict", "namespace", "function"};
   return kNames[v_.index()];
-}
-
-std::string Value::str() const {
-  if (is_undefined()) return "";
-  if (const auto* const s = string()) return *s;
-  return repr();
-}
-
-std::string Value::repr() const {
-  if (is_undefined()) return "Undefined";
-  if (is_none()) return "None";
-  if (const auto* const b = boolean()) return *b ? "True" : "False";
-  if (const auto* const i = integer()) return fmt::format("{}", *i);
-  if (const auto* const r = real()) return repr_of(*r);
-  if (const auto* const s = string()) return repr_of(std::string_view(*s));
-  std::string out;
-  if (const auto* const l = list()) {
-    for (const Value& v : *l) out += (out.empty() ? "" : ", ") + v.repr();
-    return "[" + out + "]";
-  }
-  if (const auto* const d = dict()) {
-    for (const auto& [key, v] : *d) {
-      out += (out.empty() ? "" : ", ") + repr_of(std::string_view(key)) + ": " + v.repr();
-    }
-    return "{" + out + "}";
-  }
-  return fmt::format("<{}>", type_name());
 }
 
 bool operator==(const Value& a, const Value& b) {

@@ -1,5 +1,6 @@
 // The values of chat templates: Python's, as far as templates use them. All are immutable but
-// namespaces, and nothing can contain a namespace, so that values form no cycles.
+// namespaces, and nothing can contain a namespace, so that values form no cycles. Texts are UTF-8.
+// What a template makes is made by builders.h, and holds the memory it was charged for.
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
@@ -12,6 +13,8 @@
 #include <variant>
 #include <vector>
 
+#include "pteryx/llm/chat/meter.h"
+
 namespace pteryx::llm::chat {
 
 class Value;
@@ -21,10 +24,12 @@ using Dict = std::vector<std::pair<std::string, Value>>;
 
 struct Undefined {
   std::string name;  // what was looked for
+  Charge charge;
 };
 struct None {};
 struct Namespace {
   Dict members;
+  Charge charge;
 };
 struct Function;  // evaluator.h
 
@@ -40,14 +45,18 @@ class Value {
   explicit Value(bool b) : v_(b) {}
   explicit Value(int64_t i) : v_(i) {}
   explicit Value(double d) : v_(d) {}
-  explicit Value(std::string s) : v_(std::make_shared<const std::string>(std::move(s))) {}
+  explicit Value(std::string s) : Value(std::move(s), Charge()) {}
   explicit Value(std::string_view s) : Value(std::string(s)) {}
   explicit Value(const char* s) : Value(std::string(s)) {}
-  explicit Value(List list);
-  explicit Value(Dict dict);
+  explicit Value(List list) : Value(std::move(list), Charge()) {}
+  explicit Value(Dict dict) : Value(std::move(dict), Charge()) {}
   explicit Value(std::shared_ptr<Namespace> n) : v_(std::move(n)), depth_(1) {}
-  explicit Value(std::shared_ptr<const Function> f) : v_(std::move(f)) {}
-  static Value undefined(std::string name);
+  explicit Value(std::shared_ptr<const Function> f);
+  static Value undefined(std::string name, Charge charge = {});
+  // With the memory that was charged for it.
+  Value(std::string s, Charge charge);
+  Value(List list, Charge charge);
+  Value(Dict dict, Charge charge);
 
   bool is_undefined() const { return holds<std::shared_ptr<const Undefined>>(); }
   bool is_none() const { return holds<None>(); }
@@ -67,13 +76,11 @@ class Value {
 
   const Value* member(std::string_view key) const;  // of a dict or namespace
   size_t depth() const { return depth_; }           // how deep lists and dicts are nested
-  uint64_t weight() const;  // how much there is to walk, printed or compared
+  uint64_t weight() const;                          // units of work to compare it
 
   bool truth() const;
   double number() const;  // of a bool, integer or real
   std::string_view type_name() const;
-  std::string str() const;   // as print() shows it
-  std::string repr() const;  // as it is inside a list
 
   friend bool operator==(const Value& a, const Value& b);
 
