@@ -1,5 +1,6 @@
 # Registering tests. A label says what a test needs: host (nothing) or gpu (an adapter); lint, package and fuzz are stages of their
-# own. A gpu test is registered once for each WebGPU library, on the software GPU.
+# own. A gpu test is registered once for each of PTERYX_TEST_PROVIDERS, on the software GPU; one of the command line tool is labelled
+# cli as well.
 if(PTERYX_BUILD_TESTS OR PTERYX_FUZZ)
   enable_testing()
 endif()
@@ -8,20 +9,21 @@ if(PTERYX_BUILD_TESTS)
   add_custom_target(pteryx_tests COMMENT "All test executables")
 endif()
 
-# Whether this build folder has tests of a label.
-function(pteryx_has_label label out)
-  if(NOT PTERYX_TEST_LABELS OR label IN_LIST PTERYX_TEST_LABELS)
-    set(${out} TRUE PARENT_SCOPE)
-  else()
-    set(${out} FALSE PARENT_SCOPE)
-  endif()
+# Whether this build folder has tests of one of the labels.
+function(pteryx_has_label labels out)
+  set(${out} FALSE PARENT_SCOPE)
+  foreach(label IN LISTS labels)
+    if(NOT PTERYX_TEST_LABELS OR label IN_LIST PTERYX_TEST_LABELS)
+      set(${out} TRUE PARENT_SCOPE)
+    endif()
+  endforeach()
 endfunction()
 
-# pteryx_add_test(NAME name LABEL label COMMAND command... [PROPERTIES property value...])
+# pteryx_add_test(NAME name LABEL label... COMMAND command... [PROVIDERS provider...] [PROPERTIES property value...])
 # A test that skips itself, or runs nothing, has failed.
 function(pteryx_add_test)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;LABEL" "COMMAND;PROPERTIES")
-  pteryx_has_label(${arg_LABEL} wanted)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME" "LABEL;COMMAND;PROVIDERS;PROPERTIES")
+  pteryx_has_label("${arg_LABEL}" wanted)
   if(NOT wanted)
     return()
   endif()
@@ -33,8 +35,11 @@ function(pteryx_add_test)
     endif()
   endif()
   set(name "${PTERYX_TEST_PREFIX}${arg_NAME}")
-  if(arg_LABEL STREQUAL "gpu")
-    foreach(provider dawn wgpu)
+  if("gpu" IN_LIST arg_LABEL)
+    if(NOT arg_PROVIDERS)
+      set(arg_PROVIDERS ${PTERYX_TEST_PROVIDERS})
+    endif()
+    foreach(provider IN LISTS arg_PROVIDERS)
       add_test(NAME "${name}/${provider}" COMMAND ${arg_COMMAND})
       set_tests_properties("${name}/${provider}" PROPERTIES
         ENVIRONMENT "PTERYX_ADAPTER=software;PTERYX_PROVIDER=${provider}")
