@@ -284,7 +284,8 @@ TEST(Convert, BadSourcesLeaveNothingBehind) {
   const TinyModel m =
       testing::make_model(testing::tiny_shape("llama", RopeLayout::kHalves), Grid::kSigned4);
   expect_refused(folder / "absent", {}, Code::kIo, "No such file or directory");
-  expect_refused(folder.path().string(), {}, Code::kInvalidProgram, "no config.json");
+  expect_refused(folder.path().string(), {}, Code::kInvalidProgram,
+                 "is a folder without config.json");
 
   TinyModel missing = m;
   missing.tensors.erase("model.layers.1.mlp.up_proj.weight");

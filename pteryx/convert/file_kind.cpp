@@ -38,7 +38,7 @@ std::string_view describe(FileKind kind) {
   switch (kind) {
     case FileKind::kHuggingFace: return "a Hugging Face folder";
     case FileKind::kFolder: return "a folder without config.json";
-    case FileKind::kEmpty: return "empty";
+    case FileKind::kEmpty: return "an empty file";
     case FileKind::kProgram: return "a program (.pte)";
     case FileKind::kProgramData: return "program data (.ptd)";
     case FileKind::kGguf: return "a GGUF file";
@@ -48,7 +48,7 @@ std::string_view describe(FileKind kind) {
     case FileKind::kJson: return "a JSON file";
     case FileKind::kUnknown: break;
   }
-  return "of no known kind";
+  return "an unknown kind of file";
 }
 
 Result<FileKind> file_kind(const SourcePtr& file) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "pteryx/convert/testing/refusal.h"
@@ -73,17 +74,19 @@ TEST(FileKind, WhatIsNoSourceIsSaid) {
   refused("{}", Code::kInvalidArgument, " is a JSON file: give the folder that holds config.json");
   refused(std::string("PK\x03\x04 and more", 13), Code::kUnsupported,
           " is a PyTorch checkpoint: of Hugging Face folders only safetensors are read");
-  refused("", Code::kInvalidProgram,
-          " is empty: expected a GGUF file, a Hugging Face folder or a llama2.c checkpoint");
+  refused(
+      "", Code::kInvalidProgram,
+      " is an empty file: expected a GGUF file, a Hugging Face folder or a llama2.c checkpoint");
   refused("hello", Code::kInvalidProgram,
-          ": expected a GGUF file, a Hugging Face folder or a llama2.c checkpoint");
+          " is an unknown kind of file: expected a GGUF file, a Hugging Face folder or a llama2.c "
+          "checkpoint");
   const std::string checkpoint = testing::llama2c_of(tiny());
   refused(checkpoint + "x", Code::kInvalidProgram,
-          ": expected a GGUF file, a Hugging Face folder or a llama2.c checkpoint, and is not that "
-          "either: llama2.c: expected ");
+          fmt::format(": llama2.c: expected {} bytes, got {}: truncated, or no such file at all",
+                      checkpoint.size(), checkpoint.size() + 1));
   std::filesystem::create_directory(folder / "empty");
   expect_refused(folder / "empty", {}, Code::kInvalidProgram,
-                 (folder / "empty") + ": no config.json in this folder: expected");
+                 (folder / "empty") + " is a folder without config.json: expected");
 }
 
 TEST(FileKind, NamesDoNotMatter) {

@@ -238,12 +238,11 @@ Status check_header(Cursor& c) {
   if (magic != 0x46554747) return invalid_program("not a GGUF file");
   PTERYX_ASSIGN(const auto version, c.scalar<uint32_t>("the header"));
   if (version == 2 || version == 3) return {};
-  if ((version & 0xffff) == 0) return unsupported("GGUF: the file is big-endian");
-  return unsupported(fmt::format("GGUF version {} (2 and 3 are read)", version));
+  if ((version & 0xffff) == 0) return unsupported("big-endian GGUF files are not supported");
+  return unsupported(fmt::format("GGUF version {} is not supported (2 and 3 are)", version));
 }
 
-// Below which a value is shown in a message.
-constexpr size_t kLongestShown = 40;
+constexpr size_t kLongestShown = 40;  // of strings in messages
 
 std::string describe(const GgufValue& v) {
   struct Describe {

@@ -2,8 +2,6 @@
 #include "pteryx/convert/gguf_parts.h"
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
 #include <filesystem>
 #include <optional>
 
@@ -25,11 +23,13 @@ struct PartName {
 };
 
 std::optional<int64_t> five_digits(std::string_view text) {
-  int64_t n = 0;
   if (text.size() != kDigits) return std::nullopt;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + kDigits, n);
-  return error == std::errc() && end == text.data() + kDigits && n > 0 ? std::optional(n)
-                                                                       : std::nullopt;
+  int64_t n = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return std::nullopt;
+    n = n * 10 + (c - '0');
+  }
+  return n > 0 ? std::optional(n) : std::nullopt;
 }
 
 std::optional<PartName> part_name(const std::string& path) {
@@ -87,11 +87,11 @@ Result<std::vector<GgufFile>> open_gguf(const std::string& path) {
   PTERYX_ASSIGN(GgufFile given, open_part(path));
   PTERYX_ASSIGN(const std::vector<std::string> paths, gguf_parts(path, given));
   std::vector<GgufFile> parts;
+  if (paths.size() == 1) {
+    parts.push_back(std::move(given));
+    return parts;
+  }
   for (const std::string& p : paths) {
-    if (p == path) {
-      parts.push_back(std::move(given));
-      continue;
-    }
     PTERYX_ASSIGN(GgufFile part, open_part(p));
     parts.push_back(std::move(part));
   }

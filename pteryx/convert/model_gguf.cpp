@@ -100,8 +100,12 @@ Result<ModelShape> read_shape(const GgufFile& file, const Checkpoint& tensors) {
   s.rope = s.architecture == "llama" ? RopeLayout::kPairs : RopeLayout::kHalves;
   s.qk_norm = s.architecture == "qwen3";
   PTERYX_TRY(keys.read("vocab_size", s.vocabulary));
-  const SourceTensor* embedding = tensors.find("token_embd.weight");
+  constexpr std::string_view kEmbedding = "token_embd.weight";
+  const SourceTensor* embedding = tensors.find(kEmbedding);
   if (embedding != nullptr) s.vocabulary = embedding->rows();
+  if (embedding == nullptr && tensors.has(kEmbedding)) {
+    return tensors.get(kEmbedding, {}).status();
+  }
   s.tied = !tensors.has("output.weight");
   PTERYX_TRY(read_rope(keys, tensors, s));
   PTERYX_TRY(check(s));

@@ -26,8 +26,6 @@ Status refuse(const std::string& path, FileKind kind) {
   switch (kind) {
     case FileKind::kProgram:
       return invalid_argument(fmt::format("{} is already a program: use it directly", path));
-    case FileKind::kProgramData:
-      return invalid_argument(fmt::format("{} is the data of a program: {}", path, kExpected));
     case FileKind::kSafetensors:
     case FileKind::kJson:
       return invalid_argument(
@@ -35,10 +33,7 @@ Status refuse(const std::string& path, FileKind kind) {
     case FileKind::kPyTorch:
       return unsupported(fmt::format(
           "{} is a PyTorch checkpoint: of Hugging Face folders only safetensors are read", path));
-    case FileKind::kFolder:
-      return invalid_program(fmt::format("{}: no config.json in this folder: {}", path, kExpected));
-    case FileKind::kEmpty: return invalid_program(fmt::format("{} is empty: {}", path, kExpected));
-    default: return invalid_program(fmt::format("{}: {}", path, kExpected));
+    default: return invalid_program(fmt::format("{} is {}: {}", path, describe(kind), kExpected));
   }
 }
 
@@ -47,17 +42,20 @@ Status refuse_unknown(const std::string& path, const SourcePtr& file) {
   const auto parsed = parse_llama2c(file);
   const std::string_view why = parsed.ok() ? std::string_view() : parsed.status().message();
   if (!why.starts_with("llama2.c")) return refuse(path, FileKind::kUnknown);
-  return invalid_program(fmt::format("{}: {}, and is not that either: {}", path, kExpected, why));
+  return invalid_program(fmt::format("{}: {}: truncated, or no such file at all", path, why));
 }
 
 Result<Model> model_from_file(const std::string& path, TokenizerFrom tokenizer) {
   PTERYX_ASSIGN(const SourcePtr file, open_source(path));
   PTERYX_ASSIGN(const FileKind kind, file_kind(file));
-  if (kind == FileKind::kLlama2c) return model_from_llama2c(file);
   if (kind == FileKind::kUnknown) return refuse_unknown(path, file);
-  if (kind != FileKind::kGguf) return refuse(path, kind);
-  PTERYX_ASSIGN(std::vector<GgufFile> parts, open_gguf(path));
-  auto m = model_from_gguf(std::move(parts), tokenizer);
+  if (!is_convertible(kind)) return refuse(path, kind);
+  std::vector<GgufFile> parts;
+  if (kind == FileKind::kGguf) {
+    PTERYX_ASSIGN(parts, open_gguf(path));
+  }
+  auto m = kind == FileKind::kGguf ? model_from_gguf(std::move(parts), tokenizer)
+                                   : model_from_llama2c(file);
   if (!m.ok()) return std::move(m).status().during("reading " + path);
   return m;
 }

@@ -272,6 +272,14 @@ TEST(Refusals, GgufMetadata) {
     testing::write_file(folder / "m.gguf", b.finish());
     expect_refused(folder / "m.gguf", {}, Code::kInvalidProgram, c.message);
   }
+  TinyModel m = tiny(RopeLayout::kPairs);
+  m.tensors.erase("model.embed_tokens.weight");
+  GgufBuilder b = testing::gguf_of(m, Blocks::kF32);
+  b.tensor("token_embd.weight", 10, {40, 256}, std::string(84, '\0'));
+  const TempFolder unreadable;
+  testing::write_file(unreadable / "m.gguf", b.finish());
+  expect_refused(unreadable / "m.gguf", {}, Code::kUnsupported,
+                 "tensor 'token_embd.weight': ggml type 10 is not supported");
   // Keys that have to be there.
   for (const std::string key :
        {"llama.block_count", "llama.embedding_length", "llama.attention.head_count",

@@ -149,8 +149,8 @@ std::string GgufBuilder::finish(uint32_t version) const {
 }
 
 void GgufBuilder::vocabulary(int64_t size) {
-  std::vector<std::string> tokens;
-  for (int64_t i = 0; i < size; ++i) tokens.push_back(fmt::format("t{}", i));
+  std::vector<std::string> tokens(static_cast<size_t>(size));
+  for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = fmt::format("t{}", i);
   text("tokenizer.ggml.model", "gpt2");
   text("tokenizer.ggml.pre", "smollm");
   texts("tokenizer.ggml.tokens", tokens);
