@@ -20,9 +20,6 @@ class MappedFile {
   ~MappedFile();
 
   Bytes bytes() const { return bytes_; }  // page-aligned
-  // Lets the system drop the pages of a part until they are read again; a part of something else is
-  // left alone.
-  void forget(Bytes part) const;
 
  private:
   MappedFile() = default;

@@ -55,6 +55,4 @@ MappedFile::~MappedFile() {
   if (!bytes_.empty()) ::operator delete(const_cast<std::byte*>(bytes_.data()), kAlignment);
 }
 
-void MappedFile::forget(Bytes /*part*/) const {}  // it is no map
-
 }  // namespace pteryx

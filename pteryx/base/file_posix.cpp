@@ -62,15 +62,4 @@ MappedFile::~MappedFile() {
   if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
-void MappedFile::forget(Bytes part) const {
-  const auto offset = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(part.data()) -
-                                            reinterpret_cast<uintptr_t>(bytes_.data()));
-  if (!in_range(offset, part.size(), bytes_.size())) return;
-  const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
-  const uint64_t start = align_up(offset, page);
-  const uint64_t end = (offset + part.size()) / page * page;
-  if (end <= start) return;
-  ::madvise(const_cast<std::byte*>(bytes_.data() + start), end - start, MADV_DONTNEED);
-}
-
 }  // namespace pteryx

@@ -65,17 +65,6 @@ TEST_F(File, OutlivesItsName) {
   EXPECT_EQ(text_of((*file)->bytes()), "abc");
 }
 
-TEST_F(File, ForgottenPartsAreReadAgain) {
-  const std::string content(100'000, 'x');
-  auto file = MappedFile::open(write("data", content));
-  ASSERT_TRUE(file.ok());
-  const std::string other = content;
-  (*file)->forget((*file)->bytes().subspan(10));
-  (*file)->forget(std::as_bytes(std::span(other)));  // not of the file: left alone
-  EXPECT_EQ(text_of((*file)->bytes()), content);
-  EXPECT_EQ(other, content);
-}
-
 TEST_F(File, MissingFileIsAnIoErrorWithPathAndReason) {
   const std::string path = (folder() / "absent.pte").string();
   const auto file = MappedFile::open(path);
