@@ -56,7 +56,7 @@ std::string_view name(StopReason reason) {
 }
 
 Status Generator::begin(std::span<const int64_t> ids, const GenerateOptions& options) {
-  PTERYX_TRY(drain());
+  PTERYX_TRY(model_.steps().discard());
   reason_ = StopReason::kCancelled;
   const ModelInfo& info = model_.info();
   if (ids.empty()) return invalid_argument("the prompt has no tokens");
@@ -100,9 +100,16 @@ Result<Piece> Generator::step() {
     const int64_t last = ids_.back();
     return step_with_logits(std::span(&last, 1));
   }
+  return next_token();
+}
+
+// Steps that ran ahead of one that failed have read no token of the text: they end with it.
+Result<Piece> Generator::next_token() {
   PTERYX_TRY(fill());
-  PTERYX_ASSIGN(const int32_t token, model_.steps().take());
-  return accept(token, std::nullopt);
+  auto token = model_.steps().take();
+  if (token.ok()) return accept(*token, std::nullopt);
+  cancel();
+  return std::move(token).status();
 }
 
 size_t Generator::next_piece() const {
@@ -138,19 +145,21 @@ Result<Piece> Generator::read_input() {
   position_ += static_cast<int64_t>(count);
   cached_.insert(cached_.end(), tokens.begin(), tokens.end());
   if (!last) return Piece{};
-  PTERYX_TRY(fill());
-  PTERYX_ASSIGN(const int32_t token, model_.steps().take());
-  return accept(token, std::nullopt);
+  return next_token();
 }
 
 Result<Piece> Generator::step_with_logits(std::span<const int64_t> tokens) {
-  PTERYX_ASSIGN(const Steps::Drawn drawn, model_.steps().run(tokens, position_));
+  auto drawn = model_.steps().run(tokens, position_);
+  if (!drawn.ok()) {
+    cancel();
+    return std::move(drawn).status();
+  }
   if (read_ < input_.size()) {
     read_ += tokens.size();
     cached_.insert(cached_.end(), tokens.begin(), tokens.end());
   }
   position_ += static_cast<int64_t>(tokens.size());
-  return accept(drawn.token, log_probability(drawn.logits, drawn.token));
+  return accept(drawn->token, log_probability(drawn->logits, drawn->token));
 }
 
 // Starts as many steps as may run ahead and can be of use.
@@ -225,17 +234,8 @@ Status Generator::stop(StopReason reason, Piece& piece) {
   if (decoder_) held_ += decoder_->finish();
   piece.text += held_;
   held_.clear();
-  return drain();
-}
-
-// Steps that ran ahead of a stop: nobody wants their tokens, and what they wrote into the caches
-// stands behind the end of the text.
-Status Generator::drain() {
-  while (model_.steps().under_way() > 0) {
-    auto token = model_.steps().take();
-    if (!token.ok()) return std::move(token).status();
-  }
-  return {};
+  // What steps that ran ahead wrote into the caches stands behind the end of the text.
+  return model_.steps().discard();
 }
 
 // The newer half of the text, behind its first token, is read again from position 0 on.

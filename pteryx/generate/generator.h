@@ -76,7 +76,8 @@ class Generator {
   // is not computed again. Errors: kInvalidArgument for ids outside the vocabulary, no ids, or more
   // than the context has room for.
   Status begin(std::span<const int64_t> ids, const GenerateOptions& options);
-  // Reads a chunk of the prompt, or gives the next token.
+  // Reads a chunk of the prompt, or gives the next token. Errors, which end the text:
+  // kInvalidProgram where the model's logits are not finite.
   Result<Piece> step();
   void cancel();
   bool done() const { return reason_ != StopReason::kNone; }
@@ -97,10 +98,10 @@ class Generator {
   Status read_piece(std::span<const int64_t> tokens);
   Status fill();
   Result<Piece> accept(int64_t token, std::optional<double> log_probability);
+  Result<Piece> next_token();
   Result<Piece> step_with_logits(std::span<const int64_t> tokens);
   Status emit(const std::string& text, Piece& piece);
   Status stop(StopReason reason, Piece& piece);
-  Status drain();
   void shift();
 
   Model& model_;

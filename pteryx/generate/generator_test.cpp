@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "pteryx/gpu/device.h"
+#include "pteryx/program/testing/damaged_program.h"
 
 namespace pteryx::generate {
 namespace {
@@ -209,6 +210,35 @@ TEST(Generator, CanBeCancelled) {
   EXPECT_EQ(m->steps().under_way(), 0U);
   EXPECT_EQ(g.step().status().code(), Code::kInvalidArgument);
   EXPECT_EQ(run(g, kPrompt, {.max_new_tokens = 2, .ignore_end = true}).ids.size(), 2U);
+}
+
+TEST(Generator, LogitsThatAreNotFiniteEndTheText) {
+  const program::testing::DamagedProgram damaged(std::string(PTERYX_TEST_DATA) +
+                                                 "/fixtures/llm/qwen3_like_q4.pte");
+  ModelOptions model_options;
+  model_options.load.device = device();
+  const auto m = Model::load(damaged.path(), model_options);
+  ASSERT_TRUE(m.ok()) << m.status().message();
+  Generator g(**m);
+  for (const bool log_probabilities : {false, true}) {
+    for (const float temperature : {0.0F, 1.0F}) {
+      ASSERT_TRUE(g.begin(kPrompt, {.sampling = {.temperature = temperature},
+                                    .max_new_tokens = 8,
+                                    .log_probabilities = log_probabilities})
+                      .ok());
+      Status s;
+      while (!g.done() && s.ok()) {
+        auto piece = g.step();
+        if (!piece.ok()) s = std::move(piece).status();
+      }
+      EXPECT_EQ(s.code(), Code::kInvalidProgram);
+      EXPECT_TRUE(s.message().starts_with("the model's logits are not finite at position "))
+          << s.message();
+      EXPECT_TRUE(g.done());
+      EXPECT_EQ((*m)->steps().under_way(), 0U);
+      EXPECT_EQ(g.ids(), kPrompt);
+    }
+  }
 }
 
 TEST(Generator, RefusesPromptsThatCannotBeRead) {

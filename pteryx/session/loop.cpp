@@ -18,6 +18,8 @@ namespace {
 constexpr size_t kMaxDeltas = 62;
 constexpr uint64_t kRuleBytes = 4 * (2 + 2 * kMaxDeltas);
 
+// A result below 0 says that there is none. The run after it reads 0, which is in every table, and
+// nobody takes what it makes.
 constexpr std::string_view kAdvance = R"(
 @group(0) @binding(0) var<storage, read> result: array<u32>;
 @group(0) @binding(1) var<storage, read> rule: array<u32>;
@@ -25,7 +27,7 @@ constexpr std::string_view kAdvance = R"(
 
 @compute @workgroup_size(1)
 fn main() {
-  inbox[rule[0]] = result[0];
+  inbox[rule[0]] = select(result[0], 0u, result[0] > 0x7fffffffu);
   for (var i = 0u; i < rule[1]; i++) { inbox[rule[2u + 2u * i]] += rule[3u + 2u * i]; }
 }
 )";

@@ -27,8 +27,11 @@ class Steps {
   Status start(std::span<const int64_t> tokens, int64_t position);
   // The same with the token that the step started before it draws.
   Status start_next(int64_t position);
-  // The token of the oldest step under way; waits for it.
+  // The token of the oldest step under way; waits for it. Errors: kInvalidProgram where the logits
+  // are not finite, as of run().
   Result<int32_t> take();
+  // Waits for the steps under way, whose tokens nobody wants.
+  Status discard();
   // A step that is waited for, with the logits that its token was drawn from.
   struct Drawn {
     int32_t token = 0;
@@ -42,8 +45,10 @@ class Steps {
 
  private:
   Steps(Method& method, uint32_t depth, bool ahead)
-      : method_(&method), depth_(depth), ahead_(ahead) {}
+      : method_(&method), depth_(depth), ahead_(ahead), drawn_at_(depth) {}
   std::array<Value, 3> inputs(std::span<const int64_t> tokens);
+  void note_start(size_t tokens);
+  Result<int32_t> finish();
 
   Method* method_;
   uint32_t depth_;
@@ -52,6 +57,8 @@ class Steps {
   bool waiting_ = false;  // it was not taken yet
   std::array<int32_t, ops::SampleSettings::kWords> settings_ = ops::SampleSettings{}.words();
   int64_t position_ = 0;
+  std::vector<int64_t> drawn_at_;  // positions of the logits of steps under way, a ring
+  size_t started_ = 0;             // steps so far
 };
 
 }  // namespace pteryx

@@ -9,6 +9,7 @@
 
 #include "pteryx/base/testing/allocations.h"
 #include "pteryx/gpu/device.h"
+#include "pteryx/program/testing/damaged_program.h"
 
 namespace pteryx {
 namespace {
@@ -22,11 +23,19 @@ std::shared_ptr<gpu::Device> device() {
   return d;
 }
 
-Result<Session> load(const std::string& name, bool sampling) {
+std::string fixture(const std::string& name) {
+  return std::string(PTERYX_TEST_DATA) + "/fixtures/llm/" + name + ".pte";
+}
+
+Result<Session> load_path(const std::string& path, bool sampling) {
   LoadOptions options;
   options.device = device();
   options.sampling = sampling;
-  return Session::load(std::string(PTERYX_TEST_DATA) + "/fixtures/llm/" + name + ".pte", options);
+  return Session::load(path, options);
+}
+
+Result<Session> load(const std::string& name, bool sampling) {
+  return load_path(fixture(name), sampling);
 }
 
 using Ids = std::vector<int64_t>;
@@ -164,6 +173,37 @@ TEST(Steps, BadTokensAndPositionsAreRefusedAndChangeNothing) {
   EXPECT_EQ(steps->start(Ids{1}, -1).code(), Code::kInvalidArgument);
   EXPECT_EQ(steps->take().status().code(), Code::kInvalidArgument);
   EXPECT_EQ(by_steps(*steps, kPrompt, 0, 4), want);
+}
+
+// The steps that ran ahead read no token, and the error stands at the one that drew none.
+TEST(Steps, LogitsThatAreNotFiniteAreAnError) {
+  for (const char* name : {"qwen3_like_q4", "qwen2_like_fp32"}) {
+    const program::testing::DamagedProgram damaged(fixture(name));
+    for (const float temperature : {0.0F, 0.8F}) {
+      for (const uint32_t depth : {1U, 3U}) {
+        auto session = load_path(damaged.path(), true);
+        ASSERT_TRUE(session.ok()) << session.status().message();
+        auto steps = Steps::open(*session, "forward", depth);
+        ASSERT_TRUE(steps.ok()) << steps.status().message();
+        steps->set({.temperature = temperature});
+        ASSERT_TRUE(steps->start(kPrompt, 0).ok());
+        for (int64_t p = 5; steps->under_way() < depth; ++p) ASSERT_TRUE(steps->start_next(p).ok());
+        const auto token = steps->take();
+        ASSERT_FALSE(token.ok()) << name << " drew " << *token;
+        EXPECT_EQ(token.status().code(), Code::kInvalidProgram);
+        EXPECT_EQ(token.status().message(),
+                  "the model's logits are not finite at position 4: the weights are damaged, or an "
+                  "activation overflowed");
+        EXPECT_TRUE(steps->discard().ok());
+        EXPECT_EQ(steps->under_way(), 0U);
+        const auto drawn = steps->run(kPrompt, 7);
+        ASSERT_FALSE(drawn.ok());
+        EXPECT_TRUE(drawn.status().message().starts_with(
+            "the model's logits are not finite at position 11"))
+            << drawn.status().message();
+      }
+    }
+  }
 }
 
 TEST(Steps, AModelWithoutSamplingIsRefused) {

@@ -4,6 +4,7 @@ import json
 import math
 import shutil
 import signal
+import struct
 import subprocess
 import unittest
 
@@ -26,6 +27,16 @@ def letter_model(folder):
 
 def ids(values):
     return [str(v) for v in values]
+
+
+def damaged(model):
+    """The bytes of a program with NaN for every constant."""
+    data = bytearray(model.read_bytes())
+    (blob,) = struct.unpack_from("<Q", data, 24)
+    (constants,) = struct.unpack_from("<I", data, blob + 18)
+    words = (len(data) - blob - constants) // 4
+    data[blob + constants:] = struct.pack("<f", math.nan) * words
+    return bytes(data)
 
 
 class Generate(TestCase):
@@ -75,6 +86,15 @@ class Generate(TestCase):
         self.assertEqual(tool("generate", MODEL).returncode, USAGE)
         self.assertIn("belongs to another", self.fail_with(BAD_FILE, "generate", MODEL, "-p", "hello", "--tokenizer",
                                                            FIXTURES / "tokenizers" / "gpt2.json"))
+
+    def test_logits_that_are_not_finite(self):
+        model = self.folder / "damaged.pte"
+        model.write_bytes(damaged(MODEL))
+        wanted = "the model's logits are not finite at position 2"
+        for options in ([], ["--temperature", "0"], ["--log-probabilities"]):
+            self.assertIn(wanted, self.fail_with(BAD_FILE, "generate", model, "--prompt-ids", "1", "2", "3", "-n", "8", *options))
+        self.assertIn("the model's logits are not finite at position 0",
+                      self.fail_with(BAD_FILE, "eval", model, "--ids", "1", "2", "3", "4"))
 
 
 class Prompts(TestCase):

@@ -145,9 +145,10 @@ std::vector<uint32_t> keep(const SampleSettings& s, const std::vector<float>& z)
   return ids;
 }
 
-uint32_t draw(const SampleSettings& s, uint32_t position, std::span<const int64_t> before,
-              std::vector<float> z) {
+int32_t draw(const SampleSettings& s, uint32_t position, std::span<const int64_t> before,
+             std::vector<float> z) {
   constexpr float kLowest = std::numeric_limits<float>::lowest();
+  if (!can_draw(z)) return kNoToken;
   hold_back(s, before, z);
   for (size_t id = 0; id < z.size(); ++id) {
     if (s.temperature > 0) z[id] /= s.temperature;
@@ -155,7 +156,8 @@ uint32_t draw(const SampleSettings& s, uint32_t position, std::span<const int64_
     if (!allowed) z[id] = kLowest;
   }
   const auto highest = static_cast<uint32_t>(std::max_element(z.begin(), z.end()) - z.begin());
-  if (!(s.temperature > 0)) return highest;
+  if (z[highest] == kLowest) return kNoToken;
+  if (!(s.temperature > 0)) return static_cast<int32_t>(highest);
   uint32_t best = highest;
   double best_score = -std::numeric_limits<double>::infinity();
   for (const uint32_t id : keep(s, z)) {
@@ -166,7 +168,7 @@ uint32_t draw(const SampleSettings& s, uint32_t position, std::span<const int64_
       best = id;
     }
   }
-  return best;
+  return static_cast<int32_t>(best);
 }
 
 Status cpu(const Node& n, const Host& h) {
@@ -233,6 +235,15 @@ constexpr Arg kArgs[] = {in("logits", kFloats, 1),
                          out("y", only(DType::kI32))};
 
 }  // namespace
+
+bool can_draw(std::span<const float> logits) {
+  bool any = false;
+  for (const float v : logits) {
+    if (std::isnan(v) || v == std::numeric_limits<float>::infinity()) return false;
+    any = any || std::isfinite(v);
+  }
+  return any;
+}
 
 void add_sample(std::vector<OpDef>& table) {
   table.push_back({.name = kRememberOp,

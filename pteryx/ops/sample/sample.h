@@ -16,6 +16,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace pteryx::ops {
 
@@ -59,7 +60,11 @@ struct SampleSettings {
 // holds the token of every position, from start_pos on. Like update_cache, y is a formality.
 inline constexpr const char* kRememberOp = "pteryx.remember";
 // "pteryx.sample": [logits [.., V], settings, history, tokens [1, S], start_pos, y [1, 1]]. Draws
-// from the last row of logits, which stands at position start_pos + S - 1.
+// from the last row of logits, which stands at position start_pos + S - 1. -inf is a logit that is
+// never drawn; where one is NaN or +inf, or none is finite, y is kNoToken.
 inline constexpr const char* kSampleOp = "pteryx.sample";
+inline constexpr int32_t kNoToken = -1;
+// Whether a token can be drawn from a row.
+bool can_draw(std::span<const float> logits);
 
 }  // namespace pteryx::ops

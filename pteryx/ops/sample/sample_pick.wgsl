@@ -1,6 +1,7 @@
-// y = the drawn id. One workgroup: the highest of all, then the lowest number that top_k, top_p and min_p leave, found
-// digit by digit (8 bits a pass) in numbers mapped to integers of the same order, then the highest sum of a number and
-// its noise. Shares are integers of 2^-30 of the highest: sums do not hang on the order of invocations.
+// y = the drawn id, -1 where a logit is NaN or +inf or none is finite. One workgroup: the highest of all, then the lowest
+// number that top_k, top_p and min_p leave, found digit by digit (8 bits a pass) in numbers mapped to integers of the same
+// order, then the highest sum of a number and its noise. Shares are integers of 2^-30 of the highest: sums do not hang on
+// the order of invocations.
 // Host guarantees: z and the peaks of its blocks come from sample_scale. params.start is live. The prelude gives `threads`.
 #include "sample/common/best.wgsl"
 #include "sample/common/settings.wgsl"
@@ -10,6 +11,7 @@ struct Params { vocabulary: u32, blocks: u32, position: u32, start: u32 }
 
 var<workgroup> low: array<atomic<u32>, 256>;   // of a digit: how many, or their share
 var<workgroup> high: array<atomic<u32>, 256>;  // carries of the share
+var<workgroup> spoiled: atomic<u32>;           // a block has no peak
 var<workgroup> found: vec2<u32>;               // digit, and what is still wanted below it (count, or f32 bits)
 
 fn key_of(v: f32) -> u32 {
@@ -99,21 +101,26 @@ fn share_sum(digit: u32) -> f32 { return f32(atomicLoad(&high[digit])) * 4294967
 @compute @workgroup_size(threads)
 fn main(@builtin(local_invocation_index) local: u32) {
   let s = read_settings();
+  if (local == 0u) { atomicStore(&spoiled, 0u); }
+  workgroupBarrier();
   best[local] = lowest;
   best_id[local] = 0xffffffffu;
   for (var i = local; i < params.blocks; i += threads) {
     let v = load_peaks(i);
+    let id = load_peak_ids(i);
+    if (id < 0) { atomicStore(&spoiled, 1u); }
     if (v > best[local] || best_id[local] == 0xffffffffu) {
       best[local] = v;
-      best_id[local] = u32(load_peak_ids(i));
+      best_id[local] = u32(id);
     }
   }
   reduce_best(local);
   let peak = best[0];
   let peak_id = best_id[0];
+  let nothing = peak == lowest || atomicLoad(&spoiled) != 0u;
   workgroupBarrier();
   if (!(s.temperature > 0.0)) {
-    if (local == 0u) { y[0] = peak_id; }
+    if (local == 0u) { y[0] = select(peak_id, 0xffffffffu, nothing); }
     return;
   }
   var bottom = 0u;
@@ -136,5 +143,5 @@ fn main(@builtin(local_invocation_index) local: u32) {
   best[local] = highest;
   best_id[local] = highest_id;
   reduce_best(local);
-  if (local == 0u) { y[0] = best_id[0]; }
+  if (local == 0u) { y[0] = select(best_id[0], 0xffffffffu, nothing); }
 }

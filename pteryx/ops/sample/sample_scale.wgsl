@@ -1,5 +1,6 @@
 // z[id] = the logit of id after penalties and temperature, and the highest of every 1024. One workgroup per 1024 ids.
-// Ids that may not be drawn, and logits that are no numbers, get the lowest number.
+// Ids that may not be drawn, and logits that are not finite, get the lowest number. A block with a logit that is NaN or
+// +inf, which no model means, has the peak id -1.
 // Host guarantees: start + count <= size of history. params.start is live; `first` is the first element of the last row.
 #include "common/index.wgsl"
 #include "sample/common/best.wgsl"
@@ -11,6 +12,13 @@ struct Params { vocabulary: u32, first: u32, count: u32, start: u32 }
 const block = 1024u;
 const threads = 256u;
 var<workgroup> seen: array<atomic<u32>, block>;
+var<workgroup> spoiled: atomic<u32>;
+
+// By its bits: a compiler may assume that numbers are.
+fn is_spoiled(v: f32) -> bool {
+  let bits = bitcast<u32>(v);
+  return (bits & 0x7f800000u) == 0x7f800000u && bits != 0xff800000u;
+}
 
 fn mark(token: i32, base: u32) {
   let at = bitcast<u32>(token) - base;  // wraps for tokens below
@@ -26,6 +34,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   if (base >= params.vocabulary) { return; }
   let held_back = s.repetition != 1.0 || s.presence != 0.0 || s.frequency != 0.0;
   for (var i = local; i < block; i += threads) { atomicStore(&seen[i], 0u); }
+  if (local == 0u) { atomicStore(&spoiled, 0u); }
   workgroupBarrier();
   if (held_back) {
     let end = u32(live(params.start)) + params.count;
@@ -39,6 +48,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let id = base + i;
     if (id >= params.vocabulary) { break; }
     var v = load_logits(params.first + id);
+    if (is_spoiled(v)) { atomicStore(&spoiled, 1u); }
     let times = atomicLoad(&seen[i]);
     if (times > 0u) {
       v = select(v * s.repetition, v / s.repetition, v > 0.0);
@@ -58,6 +68,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   reduce_best(local);
   if (local == 0u) {
     store_peaks(unit, best[0]);
-    store_peak_ids(unit, i32(best_id[0]));
+    store_peak_ids(unit, select(i32(best_id[0]), -1, atomicLoad(&spoiled) != 0u));
   }
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include <gtest/gtest.h>
@@ -126,6 +127,42 @@ TEST(Sample, NothingIsDrawnOutsideTheVocabulary) {
   TestTensor x = logits(40, 2);
   x.data[35] = 100;
   EXPECT_LT(draw({.logits = x, .settings = {.vocabulary = 32}}), 32);
+}
+
+// NaN and +inf, anywhere, and nothing but -inf; whatever is drawn how.
+TEST(Sample, NothingIsDrawnFromLogitsThatAreNotFinite) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const SampleSettings settings[] = {{},
+                                     {.temperature = 0.8F},
+                                     {.temperature = 1, .top_p = 0.9F, .top_k = 40},
+                                     {.temperature = 1, .min_p = 0.1F},
+                                     {.repetition = 1.3F, .presence = 0.5F, .vocabulary = 290}};
+  for (const DType type : {DType::kF32, DType::kF16}) {
+    for (const int64_t n : {300, 5000}) {
+      for (const SampleSettings& s : settings) {
+        for (const Where where : {Where::kGpu, Where::kCpu}) {
+          const auto of = [&](const TestTensor& x) {
+            return draw({.logits = x, .settings = s}, where);
+          };
+          const TestTensor x = random(type, {1, n}, 3, -4, 4);
+          EXPECT_GE(of(x), 0);
+          for (const double bad : {nan, -nan, inf}) {
+            for (const int64_t at : {int64_t{0}, n / 2, n - 1}) {
+              TestTensor y = x;
+              y.data[static_cast<size_t>(at)] = bad;
+              EXPECT_EQ(of(y), kNoToken) << bad << " at " << at << " of " << n;
+            }
+          }
+          TestTensor masked = x;
+          std::fill(masked.data.begin(), masked.data.end(), -inf);
+          EXPECT_EQ(of(masked), kNoToken);
+          masked.data[7] = -2;
+          EXPECT_EQ(of(masked), 7);
+        }
+      }
+    }
+  }
 }
 
 TEST(Sample, RefusesAPositionBehindTheHistory) {
