@@ -123,7 +123,7 @@ Status Generator::read_piece(std::span<const int64_t> tokens) {
   if (!options_.responsive) return steps.feed(tokens, position_);
   const Clock::time_point start = Clock::now();
   PTERYX_TRY(steps.start(tokens, position_));
-  PTERYX_TRY(drain());  // what it draws is known already
+  PTERYX_TRY(steps.discard());  // what it draws is known already
   const double ms = ms_between(start, Clock::now());
   const bool compiled = read_ > static_cast<size_t>(timings_.cached_tokens);
   if (ms < kPieceMs / 2) {
