@@ -105,6 +105,28 @@ TEST(Generator, StopsAfterTheTokensAskedFor) {
   EXPECT_EQ(run(g, kPrompt, {.max_new_tokens = 0}).ids.size(), 0U);
 }
 
+TEST(Generator, AResponsiveOneReadsThePromptInPieces) {
+  const auto m = load();
+  Ids prompt;
+  for (int64_t i = 0; i < 120; ++i) prompt.push_back(i * 7 % 300);
+  Generator whole(*m);
+  const Outcome wanted = run(whole, prompt, {.max_new_tokens = 6});
+  whole.reset();
+
+  Generator g(*m);
+  ASSERT_TRUE(g.begin(prompt, {.max_new_tokens = 6, .responsive = true}).ok());
+  std::vector<int64_t> read;
+  while (!g.done()) {
+    const auto piece = g.step();
+    ASSERT_TRUE(piece.ok()) << piece.status().message();
+    if (!piece->token) read.push_back(g.prompt_read());
+  }
+  EXPECT_EQ(Ids(g.ids().begin() + 120, g.ids().end()), wanted.ids);
+  ASSERT_GE(read.size(), 2U);  // the caller could have cancelled in between
+  EXPECT_EQ(read[0], 32);
+  for (size_t i = 1; i < read.size(); ++i) EXPECT_GT(read[i], read[i - 1]);
+}
+
 TEST(Generator, StopsAtTheEndOfTheContext) {
   const auto m = load();
   Generator g(*m);
