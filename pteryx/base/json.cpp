@@ -72,7 +72,7 @@ Result<Json> parse_json(std::string_view text, std::string_view what, const Json
   };
   const Json::parser_callback_t each = rules.unique ? watch : Json::parser_callback_t();
   Json json = Json::parse(text.begin(), text.end(), each, /*allow_exceptions=*/false);
-  if (twice) return invalid_program(fmt::format("{}: '{}' is there twice", what, excerpt(*twice)));
+  if (twice) return invalid_program(fmt::format("{}: '{}' occurs twice", what, excerpt(*twice)));
   if (!json.is_discarded()) return json;
   ErrorLocator locator;
   Json::sax_parse(text.begin(), text.end(), &locator);

@@ -23,7 +23,7 @@ struct JsonRules {
 };
 
 // `what` names the document in messages. Errors: kInvalidProgram with the byte, for what is no JSON
-// or is nested deeper than the rules allow, or with the name that is there twice.
+// or is nested deeper than the rules allow, or with the name that occurs twice.
 Result<Json> parse_json(std::string_view text, std::string_view what, const JsonRules& rules = {});
 Result<Json> parse_json(Bytes bytes, std::string_view what, const JsonRules& rules = {});
 

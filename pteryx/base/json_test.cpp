@@ -65,7 +65,7 @@ TEST(Json, NamesAMemberThatIsThereTwice) {
   EXPECT_TRUE(parse_json(text, "x.json").ok());
   const auto json = parse_json(text, "x.json", {.unique = true});
   ASSERT_FALSE(json.ok());
-  EXPECT_EQ(json.status().message(), "x.json: 'a' is there twice");
+  EXPECT_EQ(json.status().message(), "x.json: 'a' occurs twice");
   EXPECT_TRUE(parse_json(R"({"a": {"b": 1, "b": 2}})", "x.json", {.unique = true}).ok());
 }
 

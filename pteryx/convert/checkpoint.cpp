@@ -49,7 +49,7 @@ Status Checkpoint::check_new(const std::string& tensor, const std::string& file)
   if (t == nullptr && u == unreadable_.end()) return {};
   const std::string& first = t != nullptr ? t->file->name() : u->second.file;
   return invalid_program(first == file
-                             ? fmt::format("{}: tensor '{}' is there twice", file, tensor)
+                             ? fmt::format("{}: tensor '{}' occurs twice", file, tensor)
                              : fmt::format("{}: tensor '{}' is also in {}", file, tensor, first));
 }
 

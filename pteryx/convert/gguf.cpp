@@ -278,7 +278,7 @@ Result<GgufFile> GgufFile::parse(const SourcePtr& file) {
     PTERYX_ASSIGN(const auto kind, c.scalar<uint32_t>(key));
     PTERYX_ASSIGN(GgufValue v, kind == kArray ? read_array(c, key) : read_scalar(c, kind, key));
     if (!out.metadata_.emplace(key, std::move(v)).second) {
-      return invalid_program(fmt::format("GGUF: metadata '{}' is there twice", key));
+      return invalid_program(fmt::format("GGUF: metadata '{}' occurs twice", key));
     }
   }
   std::vector<TensorEntry> list;

@@ -114,10 +114,10 @@ TEST(Gguf, CountsPastTheFile) {
 TEST(Gguf, TensorsThatCannotBe) {
   testing::GgufBuilder twice = small();
   twice.tensor("w", 0, {1}, testing::as_f32({1}));
-  expect_error(twice.finish(), Code::kInvalidProgram, "tensor 'w' is there twice");
+  expect_error(twice.finish(), Code::kInvalidProgram, "tensor 'w' occurs twice");
   testing::GgufBuilder unreadable = small();
   unreadable.tensor("w", 10, {256}, std::string(84, '\0'));
-  expect_error(unreadable.finish(), Code::kInvalidProgram, "tensor 'w' is there twice");
+  expect_error(unreadable.finish(), Code::kInvalidProgram, "tensor 'w' occurs twice");
   testing::GgufBuilder odd;
   odd.tensor("q", 2, {33}, std::string(64, '\0'));
   expect_error(odd.finish(), Code::kInvalidProgram, "tensor 'q' of Q4_0 cannot have dims [33]");
@@ -133,7 +133,7 @@ TEST(Gguf, TensorsThatCannotBe) {
 TEST(Gguf, MetadataThatCannotBe) {
   testing::GgufBuilder twice = small();
   twice.u32("n", 8);
-  expect_error(twice.finish(), Code::kInvalidProgram, "metadata 'n' is there twice");
+  expect_error(twice.finish(), Code::kInvalidProgram, "metadata 'n' occurs twice");
   testing::GgufBuilder alignment;
   alignment.u32("general.alignment", 0);
   expect_error(alignment.finish(), Code::kInvalidProgram,

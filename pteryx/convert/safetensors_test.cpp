@@ -88,7 +88,7 @@ TEST(Safetensors, HeadersThatCannotBe) {
 TEST(Safetensors, TensorsAreThereOnce) {
   const std::string entry = R"(:{"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
   expect_error(file_of("{\"a\"" + entry + ",\"a\"" + entry + "}", 4),
-               "the header: 'a' is there twice\n  while reading x");
+               "the header: 'a' occurs twice\n  while reading x");
   // Over shards, readable or not.
   const std::string shard = file_of("{\"a\"" + entry + "}", 4);
   const std::string other = file_of(R"({"a":{"dtype":"I8","shape":[1],"data_offsets":[0,1]}})", 1);

@@ -94,7 +94,7 @@ Status Generator::begin(std::span<const int64_t> ids, const GenerateOptions& opt
 }
 
 Result<Piece> Generator::step() {
-  if (done()) return invalid_argument("the text has come to its end");
+  if (done()) return invalid_argument("the text is complete: begin another");
   if (read_ < input_.size()) return read_input();
   if (options_.log_probabilities) {
     const int64_t last = ids_.back();
