@@ -36,8 +36,9 @@ concept Number = std::integral<T> || std::floating_point<T>;
 template <Number T>
 std::optional<T> parse_number(std::string_view text) {
   T value{};
-  const char* const end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, value);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto [at, error] = std::from_chars(begin, end, value);
   if (error != std::errc() || at != end) return std::nullopt;
   if constexpr (std::floating_point<T>) {
     if (!std::isfinite(value)) return std::nullopt;

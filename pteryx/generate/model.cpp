@@ -59,8 +59,8 @@ Result<std::unique_ptr<Model>> Model::load(const std::string& path, const ModelO
                     "'forward' (tokens [1, S], position [1]) -> logits",
                     path));
   }
-  PTERYX_ASSIGN(const Steps steps, Steps::open(session, kMethod, options.depth));
-  std::unique_ptr<Model> m(new Model(std::move(session), steps));
+  PTERYX_ASSIGN(Steps steps, Steps::open(session, kMethod, options.depth));
+  std::unique_ptr<Model> m(new Model(std::move(session), std::move(steps)));
   PTERYX_TRY(m->read_info());
   Status s = m->read_tokenizer(options.tokenizer);
   if (!s.ok()) return std::move(s).during(fmt::format("loading {}", path));

@@ -45,7 +45,7 @@ class Model {
   std::string_view chat_template() const { return chat_template_; }
 
  private:
-  Model(Session session, Steps steps) : session_(std::move(session)), steps_(steps) {}
+  Model(Session session, Steps steps) : session_(std::move(session)), steps_(std::move(steps)) {}
   Status read_info();
   Status read_tokenizer(const std::string& file);
 
