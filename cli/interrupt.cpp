@@ -10,20 +10,20 @@
 namespace pteryx::cli {
 namespace {
 
-volatile std::sig_atomic_t flag = 0;
+volatile std::sig_atomic_t first = 0;
 
 void remember(int signal) {
-  if (flag != 0) {
+  if (first != 0) {
     std::signal(signal, SIG_DFL);
     static_cast<void>(std::raise(signal));
   }
-  flag = 1;
+  first = signal;
 }
 
 }  // namespace
 
 InterruptGuard::InterruptGuard() {
-  flag = 0;
+  first = 0;
   struct sigaction action = {};
   action.sa_handler = remember;
   action.sa_flags = SA_RESTART;
@@ -38,7 +38,7 @@ InterruptGuard::~InterruptGuard() {
   ::sigaction(SIGHUP, &hangup_before_, nullptr);
 }
 
-bool InterruptGuard::interrupted() { return flag != 0; }
+int InterruptGuard::signal() { return first; }
 
 void explain_truncated_files() {
   struct sigaction action = {};

@@ -14,8 +14,9 @@ class InterruptGuard {
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
-  // Whether one came since the youngest guard was made.
-  static bool interrupted();
+  // Whether one came since the youngest guard was made, and which; 0: none.
+  static bool interrupted() { return signal() != 0; }
+  static int signal();
 
  private:
   struct sigaction interrupt_before_ = {};
