@@ -16,6 +16,7 @@ namespace {
 
 using nlohmann::json;
 
+constexpr size_t kLargestFile = size_t{64} << 20;
 constexpr std::array<std::string_view, 3> kRoles = {"system", "user", "assistant"};
 
 // What a model without a template is likeliest to have seen.
@@ -95,15 +96,23 @@ Result<std::vector<int64_t>> ChatFormat::encode(const Messages& messages) const 
   return std::vector<int64_t>(ids.begin(), ids.end());
 }
 
-Status save_messages(const std::string& path, const Messages& messages) {
+json messages_json(const Messages& messages) {
   json document = json::array();
   for (const llm::chat::Message& m : messages)
     document.push_back({{"role", m.role}, {"content", m.content}});
+  return document;
+}
+
+Status save_messages(const std::string& path, const Messages& messages) {
+  const json document = messages_json(messages);
   return write_file(path, document.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
 }
 
 Result<Messages> load_messages(const std::string& path) {
   PTERYX_ASSIGN(const auto file, MappedFile::open(path));
+  if (file->bytes().size() > kLargestFile) {
+    return invalid_argument(fmt::format("{}: expected at most {} MiB", path, kLargestFile >> 20));
+  }
   PTERYX_ASSIGN(const json document, parse_json(file->bytes(), path));
   auto messages = messages_of(document);
   if (!messages.ok()) return std::move(messages).status().during("reading " + path);

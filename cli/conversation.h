@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "pteryx/base/status.h"
 #include "pteryx/generate/model.h"
 #include "pteryx/llm/chat/template.h"
@@ -34,7 +36,9 @@ class ChatFormat {
   std::optional<llm::chat::Template> template_;
 };
 
-// A JSON list of {"role", "content"}. Errors: kIo; kInvalidArgument for a file that is something
+// A JSON list of {"role", "content"}.
+nlohmann::json messages_json(const Messages& messages);
+// Such a list as a file. Errors: kIo; kInvalidArgument for a file that is something
 // else.
 Status save_messages(const std::string& path, const Messages& messages);
 Result<Messages> load_messages(const std::string& path);

@@ -1,77 +1,63 @@
-// Reading lines, through libedit at a terminal. SPDX-License-Identifier: BSD-3-Clause
+// Reading lines. SPDX-License-Identifier: BSD-3-Clause
 #include "line_reader.h"
 
-#include <clocale>
-#include <cstdio>
-#include <iostream>
+#include <array>
+#include <cerrno>
+#include <system_error>
 
 #include <unistd.h>
 
-#include <histedit.h>
+#include <fmt/format.h>
+
+#include "line_editor.h"
+#include "output.h"
 
 namespace pteryx::cli {
 namespace {
 
-constexpr int kHistoryLines = 1000;
-
-const char* prompt(EditLine* /*editor*/) { return "> "; }
-
-void strip_end(std::string& line) {
-  while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.pop_back();
-}
-
-template <auto End>
-struct Ender {
-  void operator()(auto* handle) const { End(handle); }
-};
+// Room for any message, and an end for a device that has none.
+constexpr size_t kLongestLine = size_t{64} << 20;
 
 }  // namespace
 
-struct LineReader::Editor {
-  Editor() : history(history_init()), edit(el_init("pteryx", stdin, stdout, stderr)) {
-    if (!usable()) return;
-    HistEvent event;
-    ::history(history.get(), &event, H_SETSIZE, kHistoryLines);
-    ::history(history.get(), &event, H_SETUNIQUE, 1);
-    el_set(edit.get(), EL_PROMPT, prompt);
-    el_set(edit.get(), EL_EDITOR, "emacs");
-    el_set(edit.get(), EL_SIGNAL, 1);  // gives the terminal back before a signal ends the program
-    el_set(edit.get(), EL_HIST, ::history, history.get());
-    el_source(edit.get(), nullptr);
-  }
-
-  bool usable() const { return history != nullptr && edit != nullptr; }
-
-  std::unique_ptr<History, Ender<history_end>> history;
-  std::unique_ptr<EditLine, Ender<el_end>> edit;
-};
-
-LineReader::LineReader() {
-  if (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0) return;
-  std::setlocale(LC_CTYPE, "");  // libedit takes characters apart by it
-  editor_ = std::make_unique<Editor>();
-  if (!editor_->usable()) editor_.reset();
+LineReader::LineReader(Completions completions) {
+  if (stdin_is_terminal() && (stdout_is_terminal() || stderr_is_terminal()))
+    editor_ = LineEditor::open(completions);
 }
 
 LineReader::~LineReader() = default;
 
-std::optional<std::string> LineReader::next() {
-  std::string line;
-  if (editor_ == nullptr) {
-    if (!std::getline(std::cin, line)) return std::nullopt;
-    strip_end(line);
-    return line;
+Result<Line> LineReader::next(std::string_view prompt) {
+  if (editor_ != nullptr) return editor_->next(prompt);
+  return next_from_pipe();
+}
+
+Result<Line> LineReader::next_from_pipe() {
+  Line line;
+  while (true) {
+    const size_t end = bytes_.find('\n', at_);
+    line.text.append(bytes_, at_, end == std::string::npos ? end : end - at_);
+    if (end != std::string::npos) {
+      at_ = end + 1;
+      break;
+    }
+    bytes_.clear();
+    at_ = 0;
+    if (line.text.size() > kLongestLine) {
+      return invalid_argument(
+          fmt::format("stdin: expected lines of at most {} MiB", kLongestLine >> 20));
+    }
+    std::array<char, 1 << 16> part{};
+    const ssize_t n = ::read(STDIN_FILENO, part.data(), part.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return io_error(fmt::format("stdin: {}", std::generic_category().message(errno)));
+    if (n == 0) {
+      if (line.text.empty()) line.kind = Line::Kind::kEnd;
+      break;
+    }
+    bytes_.assign(part.data(), static_cast<size_t>(n));
   }
-  int count = 0;
-  const char* const typed = el_gets(editor_->edit.get(), &count);
-  if (typed == nullptr || count <= 0) {
-    std::fputc('\n', stdout);
-    return std::nullopt;
-  }
-  line.assign(typed, static_cast<size_t>(count));
-  strip_end(line);
-  HistEvent event;
-  if (!line.empty()) history(editor_->history.get(), &event, H_ENTER, line.c_str());
+  while (line.text.ends_with('\r')) line.text.pop_back();
   return line;
 }
 

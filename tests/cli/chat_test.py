@@ -1,40 +1,25 @@
 """pteryx chat: conversations, through a pipe and at a terminal."""
 # SPDX-License-Identifier: BSD-3-Clause
+import fcntl
 import json
 import os
+import pathlib
 import pty
 import re
 import select
 import shutil
 import signal
+import struct
 import subprocess
+import termios
 import time
 import unittest
 
-from cli import FIXTURES, LLM, OK, TOOL, USAGE, TestCase, tool
+from cli import BAD_FILE, FAILED, FIXTURES, INTERRUPTED, LLM, OK, TOOL, USAGE, TestCase, tool
+from tokenizers import byte_tokenizer, letter_tokenizer
 
 MODEL = LLM / "qwen3_like_q4.pte"
 NOTE = "has no chat template"
-
-
-def byte_level_tokenizer(vocabulary):
-    end = {"id": len(vocabulary), "content": "<|endoftext|>", "special": True, "single_word": False, "lstrip": False, "rstrip": False,
-           "normalized": False}
-    return json.dumps({"added_tokens": [end],
-                       "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False},
-                       "decoder": {"type": "ByteLevel"},
-                       "model": {"type": "BPE", "vocab": {**vocabulary, "<|endoftext|>": len(vocabulary)}, "merges": []}})
-
-
-def byte_tokenizer():
-    """A token for every byte, spelled as byte-level BPE spells them, and <|endoftext|>."""
-    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    others = iter(range(256, 512))
-    return byte_level_tokenizer({chr(b if b in plain else next(others)): b for b in range(256)})
-
-
-def letter_tokenizer():
-    return byte_level_tokenizer({c: i for i, c in enumerate("abcdefghijklmnopqrstuvwxyz<>")})
 
 
 class Chat(TestCase):
@@ -42,86 +27,167 @@ class Chat(TestCase):
         super().setUp()
         self.tokenizer = self.write("tokenizer.json", byte_tokenizer())
         self.greedy = ["chat", MODEL, "--tokenizer", self.tokenizer, "--temperature", "0", "--ignore-end", "-n", "6"]
+        self.path = self.folder / "saved.json"
+        self.save = f"/save {self.path}"
 
-    def say(self, *lines, args=(), command=None):
-        """What came out, and what was complained about besides the missing template."""
+    def say(self, *lines, args=(), command=None, code=OK):
+        """What came out, and what was said on stderr besides the missing template."""
         result = tool(*(command or self.greedy), *args, stdin="".join(line + "\n" for line in lines))
-        self.assertEqual(result.returncode, OK, result.stderr)
+        self.assertEqual(result.returncode, code, result.stderr)
         return result.stdout, [line for line in result.stderr.splitlines() if NOTE not in line]
 
     def saved(self):
-        return json.loads((self.folder / "saved.json").read_text())
+        return json.loads(self.path.read_text())
+
+    def asked(self):
+        return [m["content"] for m in self.saved() if m["role"] == "user"]
 
     def test_an_answer_for_each_line(self):
-        save = f"/save {self.folder}/saved.json"
-        out, complaints = self.say("hi", "", "you?", save)
-        self.assertEqual(complaints, [])
+        out, notes = self.say("hi", "", "  ", "you?", self.save)
+        self.assertEqual(notes, [f"(saved 4 messages to {self.path})"])
         messages = self.saved()
         self.assertEqual([m["role"] for m in messages], ["user", "assistant", "user", "assistant"])
-        self.assertEqual([m["content"] for m in messages[::2]], ["hi", "you?"])
+        self.assertEqual(self.asked(), ["hi", "you?"])
         self.assertTrue(all(m["content"] for m in messages))
         self.assertEqual(out, "".join(m["content"] + "\n" for m in messages[1::2]))
-        self.assertEqual(self.say("hi", "you?", save)[0], out)
+        self.assertEqual(self.say("hi", "you?", self.save)[0], out)
 
     def test_answers_are_those_of_the_whole_conversation(self):
-        """Caches kept from turn to turn change nothing: the same text, read at once, is gone on with alike."""
-        self.say("hi", "you?", f"/save {self.folder}/saved.json")
+        """Caches kept from turn to turn change nothing: the same prompt, read at once, is continued alike."""
+        self.say("hi", "you?", self.save)
         first, second = (m["content"] for m in self.saved()[1::2])
         prompt = "User: hi\nAssistant:" + ("" if first.startswith(" ") else " ") + first + "\nUser: you?\nAssistant:"
         report = self.succeed_json("generate", *self.greedy[1:], "--json", "-p", prompt)
         self.assertEqual(report["text"], second)
 
-    def test_reset_begins_anew(self):
+    def test_reset_begins_a_new_conversation(self):
         once, _ = self.say("hi")
-        out, complaints = self.say("hi", "/reset", "hi")
-        self.assertEqual((out, complaints), (once * 2, []))
-        self.say("hi", "/reset", f"/save {self.folder}/saved.json", args=["--system", "Be brief."])
+        out, notes = self.say("hi", "/reset", "hi", "/new", "hi", "/clear", self.save, args=["--system", ""])
+        self.assertEqual((out, notes[:-1]), (once * 3, ["(a new conversation)"] * 3))
+        self.assertEqual(self.saved(), [])
+
+    def test_system_message(self):
+        told, _ = self.say("hi", self.save, args=["--system", "Be brief."])
+        self.assertEqual(self.saved()[0], {"role": "system", "content": "Be brief."})
+        out, notes = self.say("/system", "/system Be brief.", "/system", "hi", "/reset", self.save, "/system -", "/system")
+        self.assertEqual(out, "(no system message)\nBe brief.\n" + told + "(no system message)\n")
+        self.assertEqual(notes, ["(system message set)", "(a new conversation)", f"(saved 1 message to {self.path})", "(no system message)"])
         self.assertEqual(self.saved(), [{"role": "system", "content": "Be brief."}])
 
-    def test_a_loaded_conversation_goes_on(self):
-        path = self.folder / "saved.json"
-        out, _ = self.say("hi", f"/save {path}", "you?")
-        first = self.saved()[1]["content"] + "\n"
-        self.assertEqual(self.say(f"/load {path}", "you?"), (out.removeprefix(first), []))
+    def test_a_loaded_conversation_is_continued(self):
+        out, _ = self.say("hi", self.save, "you?", args=["--system", "Hm."])
+        first = self.saved()[1:][1]["content"] + "\n"
+        self.assertEqual(self.say(f"/load {self.path}", "you?"),
+                         (out.removeprefix(first), [f"(loaded 3 messages from {self.path})"]))
 
     def test_files_that_are_no_conversations(self):
-        for text, complaint in (("{", "not JSON at byte 2"),
-                                ("{}", "expected a JSON list of messages, got object"),
-                                ("[1]", "message 0: role: expected text, got nothing"),
-                                ('[{"role": "user", "content": 1}]', "message 0: content: expected text, got number"),
-                                ('[{"role": "king", "content": ""}]', "role: expected system, user, assistant, got 'king'")):
-            path = self.write("bad.json", text)
-            _, complaints = self.say(f"/load {path}")
-            self.assertIn(complaint, complaints[0])
-            self.assertIn(str(path), "".join(complaints))
-        _, complaints = self.say("/load /nonexistent/file", "/save /nonexistent/file", "/save")
-        self.assertEqual(len(complaints), 3)
-        self.assertIn("/nonexistent/file", complaints[0])
-        self.assertIn("cannot write /nonexistent/file", complaints[1])
-        self.assertIn("/save: expected a file, got none", complaints[2])
+        bad = {"{": "not JSON at byte 2", "[" * 100000: "JSON is nested deeper than 64 levels",
+               "{}": "expected a JSON list of messages, got object", "[1]": "message 0: role: expected text, got nothing",
+               '[{"role": "user", "content": 1}]': "message 0: content: expected text, got number",
+               '[{"role": "king", "content": ""}]': "role: expected system, user, assistant, got 'king'"}
+        paths = [self.write(f"bad{i}.json", text) for i, text in enumerate(bad)]
+        _, notes = self.say("hi", *(f"/load {p}" for p in paths), "/load /nonexistent/file", "/save /nonexistent/file", f"/load {self.folder}",
+                            self.save, code=BAD_FILE)
+        complaints = " ".join(notes).split("pteryx: ")[1:]
+        for path, expected, complaint in zip(paths, bad.values(), complaints, strict=False):
+            self.assertIn(expected, complaint)
+            self.assertIn(str(path), complaint)
+            self.assertLess(len(complaint), 250)
+        self.assertIn("/nonexistent/file", complaints[-3])
+        self.assertIn("cannot write /nonexistent/file", complaints[-2])
+        self.assertIn("Is a directory", complaints[-1])
+        self.assertEqual(self.asked(), ["hi"])  # as it was
+
+    def test_save_spares_the_model_and_what_it_cannot_replace(self):
+        model = shutil.copy(MODEL, self.folder / "model.pte")
+        link = self.folder / "link"
+        link.symlink_to(model)
+        before = pathlib.Path(model).read_bytes(), self.tokenizer.read_bytes()
+        command = ["chat", model, *self.greedy[2:]]
+        _, notes = self.say(f"/save {model}", f"/save {self.tokenizer}", f"/save {link}", "/save /dev/full", command=command, code=USAGE)
+        self.assertEqual(len(notes), 4)
+        self.assertTrue(all("is a file of the model" in n for n in notes[:3]), notes)
+        self.assertEqual((pathlib.Path(model).read_bytes(), self.tokenizer.read_bytes()), before)
 
     def test_commands(self):
-        out, complaints = self.say("/help", "/dance", "/reset now", "/quit", "not read any more")
-        for word in ("/reset", "/save FILE", "/load FILE", "/quit"):
+        out, notes = self.say("/help", "/dance", "/rest", "/reset now", "/save", "/quit", "not read any more", code=USAGE)
+        for word in ("/reset", "/regenerate", "/undo", "/system [TEXT]", "/set [NAME VALUE]", "/info", "/save FILE", "/load FILE", "/quit"):
             self.assertIn(word, out)
-        self.assertEqual(complaints, ["pteryx: no command '/dance'; /help lists them",
-                                      "pteryx: /reset: expected nothing behind it, got 'now'"])
+        self.assertEqual([n for n in notes if not n.startswith("  ")],
+                         ["pteryx: there is no command '/dance'", "pteryx: there is no command '/rest'; did you mean /reset?",
+                          "pteryx: /reset takes no argument, got 'now'", "pteryx: /save: expected a file, got none"])
+        self.assertIn("/help lists the commands", notes[1])
+        for quit_ in ("/exit", "/bye"):
+            self.assertEqual(self.say(quit_, "hi"), ("", []))
+
+    def test_several_lines_are_one_message(self):
+        self.say('"""one', " two", '"""', '"""x"""', '"""', "/a", 'b"""', "c\\", "d\\", "e", "f\\\\", self.save, args=["--shift"])
+        self.assertEqual(self.asked(), ["one\n two", "x", "/a\nb", "c\nd\ne", "f\\"])
+        for last in ('"""', "\\"):
+            self.assertEqual(self.say("hi" + last if last == "\\" else last + "hi"), self.say("hi"))  # closed by the end
+
+    def test_messages_that_begin_with_a_slash(self):
+        self.say("//etc", " /usr", "a/b", self.save)
+        self.assertEqual(self.asked(), ["/etc", "/usr", "a/b"])
+
+    def test_regenerate_and_undo(self):
+        once, _ = self.say("hi")
+        out, notes = self.say("hi", "/regenerate", "/regen", self.save, "you?", "/undo", "/undo", "hi")
+        self.assertEqual(out.count(once), 4)
+        self.assertEqual(self.asked(), ["hi"])
+        self.assertEqual(notes[1:], ["(taken back: you?)", "(taken back: hi)"])
+        _, notes = self.say("/undo", "/regenerate", code=USAGE)
+        self.assertEqual(notes, ["pteryx: there is no message to take back", "pteryx: there is no message to answer again"])
+
+    def test_settings(self):
+        drawn, _ = self.say("hi", command=[*self.greedy[:4], "--ignore-end", "--temperature", "2", "--seed", "7", "-n", "3"])
+        out, _ = self.say("/set temperature 2", "/set seed 7", "/set max-new-tokens 3", "hi", "/set")
+        shown, _, listed = out.partition(drawn)
+        self.assertEqual(shown, "temperature 2\nseed 7\nmax-new-tokens 3\n")
+        self.assertEqual(dict(line.split() for line in listed.splitlines()),
+                         {"temperature": "2", "top-k": "40", "top-p": "0.95", "min-p": "0", "repetition-penalty": "1", "presence-penalty": "0",
+                          "frequency-penalty": "0", "max-new-tokens": "3", "seed": "8"})
+        names = ("top_k 5", "top-p 0.5", "min-p 0.1", "repetition-penalty 1.5", "presence-penalty 0.25", "frequency-penalty -1", "min-p")
+        out, notes = self.say(*(f"/set {n}" for n in names), "/set temprature 1", "/set temperature hot", "/set top-p 2", code=USAGE)
+        self.assertEqual(out, "".join(f"{n}\n" for n in names[:-1]).replace("_", "-") + "min-p 0.1\n")
+        self.assertIn("there is no setting 'temprature': expected temperature, top-k", notes[0])
+        self.assertIn("did you mean temperature?", notes[0])
+        self.assertEqual(notes[1:], ["pteryx: temperature: expected a number from 0 to 100, got 'hot'",
+                                     "pteryx: top-p: expected a number from 0 to 1, got '2'"])
+
+    def test_info(self):
+        out, _ = self.say("/info", "hi", "/info")
+        lines = [line.split(None, 1) for line in out.splitlines() if re.match(r"(model|GPU|context|messages|temperature) ", line)]
+        self.assertEqual(lines[0], ["model", str(MODEL)])
+        self.assertIn("llvmpipe", lines[1][1])
+        self.assertEqual(lines[2:5], [["context", "0 of 160 tokens used"], ["messages", "0"], ["temperature", "0"]])
+        self.assertRegex(lines[7][1], r"^[1-9]\d+ of 160 tokens used$")
+        self.assertEqual(lines[8], ["messages", "2"])
 
     def test_a_turn_that_does_not_fit_is_taken_back(self):
         alone, _ = self.say("hi")
-        out, complaints = self.say("x" * 1000, "hi")
+        out, notes = self.say("x" * 100000, "hi", code=USAGE)
         self.assertEqual(out, alone)
-        self.assertRegex(complaints[0], r"^pteryx: the prompt has 10\d\d tokens, the context has room for \d+$")
-        self.assertIn("taken back", complaints[1])
+        self.assertRegex(notes[0], r"^pteryx: the conversation has 100\d\d\d tokens with this message, the context has room for 160$")
+        self.assertEqual(notes[1], "  /undo and /reset make room; --shift forgets the oldest messages instead; "
+                                   "`pteryx convert --max-context` makes a larger context")
+        self.assertIn("taken back", notes[2])
 
     def test_a_full_context_is_told(self):
-        _, complaints = self.say("hi", command=self.greedy[:-2])
-        self.assertEqual(complaints, ["pteryx: the context is full; /reset begins a new conversation"])
+        _, notes = self.say("hi", command=self.greedy[:-2])
+        self.assertEqual(notes[0], "pteryx: the context of 160 tokens is full")
+        self.assertIn("/undo and /reset make room", notes[1])
+
+    def test_shift_forgets_the_oldest_messages(self):
+        said = [str(i) * 20 for i in range(5)]
+        _, notes = self.say(*said, self.save, args=["--shift"])
+        self.assertTrue(any(re.match(r"\(the context is full: the model forgets the \d oldest messages\)", n) for n in notes), notes)
+        self.assertEqual(self.asked(), said)
 
     def test_timings_tell_what_the_caches_had(self):
-        _, complaints = self.say("hi", "you?", args=["--timings"])
-        self.assertRegex(complaints[0], r"^prompt 19 tokens, 0 of them cached, .* answer 6 tokens, .*stopped by: length")
-        cached = int(complaints[1].split(", ")[1].split()[0])
+        _, notes = self.say("hi", "you?", args=["--timings"])
+        self.assertRegex(notes[0], r"^prompt 19 tokens, 0 of them cached, .* answer 6 tokens, .*stopped by: length")
+        cached = int(notes[1].split(", ")[1].split()[0])
         self.assertGreaterEqual(cached, 19)
 
     def test_the_models_template(self):
@@ -132,29 +198,75 @@ class Chat(TestCase):
             "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}{% if add_generation_prompt %}<answer>{% endif %}")
         rest = ["--temperature", "0", "--ignore-end", "-n", "6"]
         env = {"PTERYX_CACHE": str(self.folder / "cache")}
-        result = tool("chat", model, *rest, "--system", "hm", env=env, stdin="hi\n")
-        self.assertEqual(result.returncode, OK, result.stderr)
+        result = tool("chat", model, *rest, "--system", "hm", env=env, stdin=f"hi\n/save {model}/tokenizer.json\n")
+        self.assertEqual(result.returncode, USAGE, result.stderr)
+        self.assertIn("is a file of the model", result.stderr)
         self.assertNotIn(NOTE, result.stderr)
         report = self.succeed_json("generate", model, *rest, "--json", "-p", "<system>hm<user>hi<answer>", env=env)
         self.assertEqual(result.stdout, report["text"] + "\n")
 
+    def test_one_answer(self):
+        answer, _ = self.say("hi")
+        prompt = self.write("prompt.txt", "hi\n")
+        for args in (["-p", "hi"], ["-f", prompt], ["-f", "-"]):
+            result = tool(*self.greedy, *args, stdin="hi\n")
+            self.assertEqual((result.returncode, result.stdout), (OK, answer), result.stderr)
+        report = self.succeed_json(*self.greedy, "-p", "hi", "--json", "--seed", "3")
+        self.assertEqual([m["role"] for m in report["messages"]], ["user", "assistant"])
+        self.assertEqual(report["messages"][1]["content"] + "\n", answer)
+        self.assertEqual((report["prompt_tokens"], report["new_tokens"], report["stopped_by"], report["seed"]), (19, 6, "length", 3))
+        self.assertTrue(all(report[key] > 0 for key in ("load_ms", "prompt_ms", "decode_ms")))
+
+    def test_one_answer_that_fails(self):
+        result = tool(*self.greedy, "-p", "x" * 1000)
+        self.assertEqual((result.returncode, result.stdout), (USAGE, ""))
+        self.assertNotIn("/reset", result.stderr)
+        self.assertIn("the message is empty", self.fail_with(USAGE, *self.greedy, "-p", " "))
+        self.assertIn("No such file", self.fail_with(BAD_FILE, *self.greedy, "-f", "/nonexistent"))
+        result = tool(*self.greedy, "--json", stdin="hi\n")
+        self.assertEqual(result.returncode, USAGE)
+        self.assertIn("--json: expected --prompt or --prompt-file", json.loads(result.stdout)["error"]["message"])
+        self.assertEqual(tool(*self.greedy, "-p", "hi", "-f", "x").returncode, USAGE)
+
     def test_no_tokenizer(self):
         self.assertIn("has no tokenizer: give one with --tokenizer", self.fail_with(USAGE, "chat", MODEL))
 
+    def test_any_bytes(self):
+        result = subprocess.run([TOOL, *map(str, self.greedy), "--shift"], capture_output=True, check=False,
+                                input=b"a\x00b\r\n\xff\xfe\n\x1b[31m\xc3\n" + self.save.encode() + b"\n")
+        self.assertEqual(result.returncode, OK, result.stderr)
+        self.assertEqual(self.asked(), ["a\0b", "\ufffd\ufffd", "\x1b[31m\ufffd"])
+
+    def test_output_that_cannot_be_written_ends_it(self):
+        with open("/dev/full", "w") as full:
+            result = subprocess.run([TOOL, *map(str, self.greedy)], input=f"hi\nhi\n{self.save}\n", text=True, stdout=full, stderr=subprocess.PIPE,
+                                    check=False, timeout=120)
+        self.assertEqual(result.returncode, FAILED)
+        self.assertEqual(result.stderr.splitlines()[-1], "pteryx: cannot write to stdout: No space left on device")
+        self.assertEqual(len(result.stderr.splitlines()), 2)
+        self.assertFalse(self.path.exists())
+
+    def test_input_that_cannot_be_read(self):
+        with open("/dev/null", "wb") as unreadable:
+            result = subprocess.run([TOOL, *map(str, self.greedy)], stdin=unreadable, capture_output=True, text=True, check=False)
+        self.assertEqual(result.returncode, BAD_FILE)
+        self.assertIn("pteryx: stdin: Bad file descriptor", result.stderr)
+
 
 class Live(TestCase):
-    """With someone who types while the program runs."""
+    """With someone who sends signals while the program reads from a pipe."""
 
-    def start(self, *args, **streams):
+    def start(self, *args):
         tokenizer = self.write("tokenizer.json", byte_tokenizer())
-        process = subprocess.Popen([TOOL, "chat", MODEL, "--tokenizer", tokenizer, *args], stderr=subprocess.DEVNULL, **streams)
+        process = subprocess.Popen([TOOL, "chat", MODEL, "--tokenizer", tokenizer, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         return process
 
     def test_an_interrupt_stops_the_answer_only(self):
         # Without end, were it not interrupted.
-        with self.start("--ignore-end", "--shift", "--seed", "1", stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        with self.start("--ignore-end", "--shift", "--seed", "1") as process:
             for _ in range(2):
                 process.stdin.write(b"hi\n")
                 process.stdin.flush()
@@ -162,41 +274,240 @@ class Live(TestCase):
                 process.send_signal(signal.SIGINT)
                 process.stdin.write(b"/help\n/reset\n")
                 process.stdin.flush()
-                self.read_until(process.stdout.fileno(), b"Everything else is said to the model.\n")
+                seen = b""
+                while b"//etc/hosts\n" not in seen:
+                    part = os.read(process.stdout.fileno(), 4096)
+                    self.assertTrue(part)
+                    seen += part
             process.stdin.close()
             self.assertEqual(process.wait(timeout=60), OK)
 
-    def test_a_terminal_has_a_prompt_and_editing(self):
-        ours, theirs = pty.openpty()
-        self.addCleanup(os.close, ours)
-        process = self.start(stdin=theirs, stdout=theirs)
+    def test_a_termination_ends_it(self):
+        with self.start("--ignore-end", "--shift", "--seed", "1") as process:
+            process.stdin.write(b"hi\nhi\n")
+            process.stdin.flush()
+            self.assertTrue(os.read(process.stdout.fileno(), 1))
+            process.send_signal(signal.SIGTERM)
+            process.stdout.read()
+            self.assertEqual(process.wait(timeout=60), -signal.SIGTERM)
+
+
+PROMPT = b"\x1b[1m>\x1b[0m "
+CONTINUATION = b"\x1b[1m...\x1b[0m "
+EDITED = b"\x1b[?2004l"  # behind every line; editing may draw the prompt again
+PASTE, PASTE_END = b"\x1b[200~", b"\x1b[201~"
+ENTER, CTRL_C, CTRL_D, TAB, RUBOUT, UP, LEFT = b"\r", b"\x03", b"\x04", b"\t", b"\x7f", b"\x1b[A", b"\x1b[D"
+PROGRESS = re.compile(rb"\r[^\r\n\x1b]*(\x1b\[K|\x1b?\[?$)")
+HINT = b"Ctrl-C again or Ctrl-D quits"
+
+
+class Terminal:
+    """The program at a terminal of its own. Keys are typed when a prompt is there; the prompt is bold, which no model's text can be."""
+
+    def __init__(self, test, *args, **variables):
+        self.test = test
+        self.ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+        environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "LC_ALL", "LANG")}
+        self.process = subprocess.Popen([TOOL, "chat", MODEL, *map(str, args)], preexec_fn=lambda: os.login_tty(theirs), close_fds=False,
+                                        env={**environment, "TERM": "xterm", "EDITRC": "/dev/null", **variables})
         os.close(theirs)
-        self.read_until(ours, b"> ")
-        os.write(ours, b"/hexx\x7f\x7flp\r")  # two characters rubbed out
-        self.read_until(ours, b"Everything else is said to the model.", b"> ")
-        self.end_input(ours, process)
-        self.assertEqual(process.wait(timeout=60), OK)
+        self.seen = b""  # and not yet looked at
+        test.addCleanup(self.close)
 
-    def end_input(self, terminal, process):
-        """Types Ctrl-D, again if it came before the editor listened: the prompt is there a moment earlier."""
-        for _ in range(20):
-            os.write(terminal, b"\x04")
-            try:
-                process.wait(timeout=3)
-                return
-            except subprocess.TimeoutExpired:
-                pass
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        os.close(self.ours)
 
-    def read_until(self, stream, *wanted):
-        """Reads until all of it was there, one behind the other."""
-        pattern = re.compile(b".*".join(map(re.escape, wanted)), re.DOTALL)
-        seen = b""
+    def type(self, *keys):
+        """Reads while it types: the program may have to write before it can read on."""
+        rest = b"".join(keys)
+        while rest:
+            readable, writable, _ = select.select([self.ours], [self.ours], [], 120)
+            self.test.assertTrue(readable or writable)
+            if readable:
+                self.seen += self.read()
+            if writable:
+                rest = rest[os.write(self.ours, rest[:256]):]
+
+    def read(self):
+        try:
+            return os.read(self.ours, 65536)
+        except OSError:  # the other side is closed
+            return b""
+
+    def wait_for(self, *wanted):
+        """What came up to these, one behind the other."""
+        pattern = re.compile(b".*?".join(map(re.escape, wanted)), re.DOTALL)
         end = time.monotonic() + 120
-        while not pattern.search(seen):
-            self.assertTrue(select.select([stream], [], [], max(0, end - time.monotonic()))[0], f"{wanted} not in {seen}")
-            part = os.read(stream, 4096)
-            self.assertTrue(part, f"{wanted} not in {seen}")
-            seen += part
+        while not (found := pattern.search(self.seen)):
+            self.test.assertTrue(select.select([self.ours], [], [], max(0, end - time.monotonic()))[0], f"{wanted} not in {self.seen}")
+            part = self.read()
+            self.test.assertTrue(part, f"{wanted} not in {self.seen}")
+            self.seen += part
+        text, self.seen = self.seen[:found.end()], self.seen[found.end():]
+        return text
+
+    def line(self, *keys, prompt=PROMPT):
+        """Types a line and waits for the next prompt."""
+        self.type(*keys, ENTER)
+        return self.wait_for(EDITED, prompt)
+
+    def wait(self):
+        """The exit code, and what was printed until then."""
+        while part := self.read():
+            self.seen += part
+        return self.process.wait(timeout=60), self.seen
+
+
+class AtTerminal(TestCase):
+    def start(self, *args, **variables):
+        self.path = self.folder / "saved.json"
+        tokenizer = self.write("tokenizer.json", byte_tokenizer())
+        return Terminal(self, "--tokenizer", tokenizer, *args, **variables)
+
+    def open(self, *args, **variables):
+        terminal = self.start("--shift", "--seed", "1", *args, **variables)
+        terminal.greeting = terminal.wait_for(PROMPT)
+        return terminal
+
+    def asked(self, terminal):
+        self.assertIn(b"saved", terminal.line(f"/save {self.path}".encode()))
+        return [m["content"] for m in json.loads(self.path.read_text()) if m["role"] == "user"]
+
+    def test_greeting_editing_and_the_end_of_the_input(self):
+        terminal = self.open("-n", "2")
+        self.assertRegex(terminal.greeting, rb"\nqwen3_like_q4.pte on llvmpipe .*, context 160 tokens; /help lists commands\r\n")
+        self.assertIn(b"\x1b[?2004h", terminal.greeting)
+        self.assertIn(b"//etc/hosts", terminal.line(b"/hexx", RUBOUT, RUBOUT, b"lp"))
+        terminal.line("h\u00f6x".encode(), LEFT, RUBOUT, b"o")
+        terminal.line(UP, b"!")
+        self.assertEqual(self.asked(terminal), ["hox", "hox!"])
+        terminal.type(CTRL_D)
+        code, rest = terminal.wait()
+        self.assertEqual(code, OK)
+        self.assertIn(b"\x1b[?2004l", rest)
+
+    def test_tab_completes(self):
+        terminal = self.open("-n", "2")
+        self.write("conversation.json", '[{"role": "user", "content": "hi"}]')
+        self.assertIn(b"loaded 1 message from", terminal.line(b"/lo", TAB, f"{self.folder}/conv".encode(), TAB))
+        self.assertIn(b"top-k 3", terminal.line(b"/set to", TAB, b"k 3"))
+        terminal.type(b"/s", TAB)
+        self.assertIn(b"/system", terminal.wait_for(b"/save"))
+
+    def test_several_lines(self):
+        terminal = self.open("-n", "2")
+        terminal.type(PASTE, b"one\r\ttwo\x07\n/three", PASTE_END)
+        terminal.line(b"!")
+        terminal.line(b'"""', prompt=CONTINUATION)
+        terminal.line(b"a", prompt=CONTINUATION)
+        terminal.line(b'b"""')
+        terminal.line(b"c\\", prompt=CONTINUATION)
+        terminal.line(b"d")
+        terminal.line(b'"""dropped', prompt=CONTINUATION)
+        terminal.type(CTRL_C)
+        terminal.wait_for(HINT, PROMPT)
+        self.assertEqual(self.asked(terminal), ["one\n\ttwo\n/three!", "a\nb", "c\nd"])
+
+    def test_long_lines_and_odd_bytes(self):
+        terminal = self.open("-n", "2")
+        self.assertIn(b"the conversation has 100", terminal.line(PASTE, b"x" * 100000, PASTE_END))
+        self.assertIn(b"the conversation has 20", terminal.line(b"y" * 20000))
+        terminal.line(b"a\xff\x00b")
+        self.assertEqual(self.asked(terminal), ["a\ufffdb"])
+
+    def test_an_interrupt_at_the_prompt(self):
+        terminal = self.open("-n", "2")
+        terminal.type(b"dropped")
+        terminal.wait_for(b"dropped")
+        terminal.type(CTRL_C)
+        terminal.wait_for(HINT, PROMPT)
+        terminal.line(b"hi")
+        terminal.type(CTRL_C)
+        terminal.wait_for(HINT, PROMPT)
+        terminal.type(b"typed")
+        terminal.wait_for(b"typed")
+        terminal.type(CTRL_C)  # the second, but there was something to give up
+        terminal.wait_for(b"^C", PROMPT)
+        self.assertEqual(self.asked(terminal), ["hi"])
+        terminal.type(CTRL_C)
+        terminal.wait_for(HINT, PROMPT)
+        terminal.type(CTRL_C)
+        self.assertEqual(terminal.wait()[0], OK)
+
+    def test_an_interrupt_stops_the_answer(self):
+        terminal = self.open("--ignore-end")
+        for _ in range(2):
+            terminal.type(b"hi", ENTER)
+            terminal.wait_for(EDITED)
+            while not PROGRESS.sub(b"", terminal.seen):  # the answer has begun
+                terminal.seen += terminal.read()
+            terminal.type(CTRL_C)
+            self.assertNotIn(b"taken back", terminal.wait_for(PROMPT))
+        self.assertEqual(self.asked(terminal), ["hi", "hi"])
+        self.assertEqual(len(json.loads(self.path.read_text())), 4)
+
+    def test_an_interrupt_while_the_prompt_is_read(self):
+        for _ in range(5):  # the prompt may have been read before the key came
+            terminal = self.open("--ignore-end")
+            terminal.type(b"x" * 120, ENTER)
+            terminal.wait_for(EDITED)
+            terminal.type(CTRL_C)
+            if b"(stopped; the message was taken back)" in terminal.wait_for(PROMPT):
+                break
+        else:
+            self.fail("never stopped in time")
+        self.assertEqual(self.asked(terminal), [])
+
+    def test_an_interrupt_while_the_model_loads(self):
+        for _ in range(5):  # it may have been loaded before the signal came
+            terminal = self.start()
+            caught = pathlib.Path("/proc") / str(terminal.process.pid) / "status"
+            while not int(re.search(r"SigCgt:\s*(\w+)", caught.read_text())[1], 16) & 1 << signal.SIGINT - 1:
+                pass
+            terminal.type(CTRL_C)
+            while HINT not in terminal.seen and (part := terminal.read()):
+                terminal.seen += part
+            if HINT not in terminal.seen:
+                break
+        self.assertEqual(terminal.wait()[0], INTERRUPTED)
+
+    def test_suspending_and_other_sizes(self):
+        terminal = self.open("-n", "2")
+        terminal.type(b"hel")
+        terminal.wait_for(b"hel")
+        os.kill(terminal.process.pid, signal.SIGSTOP)
+        os.kill(terminal.process.pid, signal.SIGCONT)
+        terminal.wait_for(PROMPT, b"hel")
+        fcntl.ioctl(terminal.ours, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 50, 0, 0))
+        terminal.line(b"lo")
+        self.assertEqual(self.asked(terminal), ["hello"])
+
+    def test_terminations(self):
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            terminal = self.open("-n", "2")
+            terminal.process.send_signal(number)
+            code, rest = terminal.wait()
+            self.assertEqual(code, -number)
+            self.assertIn(b"\x1b[?2004l", rest)
+
+    def test_control_characters_of_the_model_are_spelled_out(self):
+        terminal = self.open("-n", "100", "--ignore-end", "--temperature", "100", "--top-k", "0", "--top-p", "1")
+        answer = terminal.line(b"hi").partition(EDITED)[2].removesuffix(b"\x1b[?2004h" + PROMPT)
+        answer = PROGRESS.sub(b"", answer.replace(b"\r\n", b"\n"))
+        self.assertRegex(answer, rb"\\x[01]")
+        self.assertIsNone(re.search(rb"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]", answer), answer)
+
+    def test_plain_terminals(self):
+        terminal = self.start("-n", "2", TERM="dumb")
+        seen = terminal.wait_for(b"> ")
+        self.assertNotIn(b"\x1b", seen)
+        terminal.type(b"/info", ENTER)
+        terminal.wait_for(b"context", b"> ")
+        terminal.type(CTRL_D)
+        self.assertEqual(terminal.wait()[0], OK)
 
 
 if __name__ == "__main__":
