@@ -267,8 +267,8 @@ Result<std::span<const Value>> Method::run(std::span<const Value> inputs, uint64
   uint64_t executed = 0;
   for (size_t at = 0; at < layout_.blocks.size();) {
     if (++executed > kBlockBudget) {
-      return invalid_program(fmt::format("method '{}' ran {} blocks without finishing",
-                                         graph_.method, kBlockBudget));
+      return invalid_program(
+          fmt::format("method '{}' ran {} blocks without finishing", graph_.method, kBlockBudget));
     }
     PTERYX_TRY(run_block(at));
     PTERYX_TRY(next_block(layout_.blocks[at], at));
