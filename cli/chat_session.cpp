@@ -161,10 +161,11 @@ bool ChatSession::forget_oldest() {
 }
 
 Result<ChatSession::Outcome> ChatSession::answer() {
-  PTERYX_ASSIGN(std::string text, generate());
-  const bool stopped = generator_.reason() == generate::StopReason::kCancelled;
+  std::string text;
+  PTERYX_ASSIGN(const bool stopped, generate(text));
   if (stopped && text.empty()) return Outcome::kTakenBack;
   turns_.push_back({.role = "assistant", .content = std::move(text)});
+  if (options_.stream) write("\n");
   if (!flush()) return Outcome::kStopped;
   if (generator_.reason() == generate::StopReason::kContext)
     note("pteryx: the context of {} tokens is full\n  {}\n", context(), options_.context_advice);
@@ -172,32 +173,32 @@ Result<ChatSession::Outcome> ChatSession::answer() {
   return stopped ? Outcome::kStopped : Outcome::kAnswered;
 }
 
-// What the model says until it ends, somebody interrupts, or nobody reads it any more.
-Result<std::string> ChatSession::generate() {
+// What the model says until it ends; true where somebody interrupts, or nobody reads it any more.
+Result<bool> ChatSession::generate(std::string& text) {
   Progress progress("reading the prompt");
   PTERYX_ASSIGN(const auto ids, encode());
   PTERYX_TRY(generator_.begin(ids, options_.generate));
   ++options_.generate.sampling.seed;  // so that a question asked again may have another answer
-  std::string text;
   while (!generator_.done()) {
-    if (InterruptGuard::interrupted()) {
-      generator_.cancel();
-      break;
-    }
     progress.set(static_cast<uint64_t>(generator_.prompt_read()), ids.size());
     auto piece = generator_.step();
-    const bool said = piece.ok() && !piece->text.empty();
-    if (said) progress.end();
-    if (said && options_.stream) write_text(piece->text);
-    if (!piece.ok() && options_.stream && !text.empty()) write("\n");
-    if (!flush()) generator_.cancel();
-    if (!piece.ok()) return std::move(piece).status();
-    text += piece->text;
+    if (!piece.ok()) {
+      if (options_.stream && !text.empty()) write("\n");
+      flush();
+      return std::move(piece).status();
+    }
+    const bool interrupted = InterruptGuard::interrupted();
+    if (!interrupted && !piece->text.empty()) {
+      progress.end();
+      text += piece->text;
+      if (options_.stream) write_text(piece->text);
+    }
+    if (interrupted || !flush()) {
+      generator_.cancel();
+      return true;
+    }
   }
-  progress.end();
-  const bool nothing = generator_.reason() == generate::StopReason::kCancelled && text.empty();
-  if (options_.stream && !nothing) write("\n");
-  return text;
+  return false;
 }
 
 }  // namespace pteryx::cli

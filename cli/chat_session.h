@@ -58,7 +58,7 @@ class ChatSession {
   Result<std::vector<int64_t>> encode();
   bool forget_oldest();
   Result<Outcome> answer();
-  Result<std::string> generate();
+  Result<bool> generate(std::string& text);
 
   generate::Model& model_;
   ChatFormat format_;

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
 
 #include <fmt/format.h>
@@ -22,7 +23,7 @@ namespace {
 
 constexpr int kHistoryLines = 1000;
 constexpr wchar_t kInterruptKey = 3;  // Ctrl-C
-constexpr std::wstring_view kInterruptMark = L"^C";
+constexpr wchar_t kInterruptMark[] = L"^C";
 constexpr wchar_t kEscapeMark = 1;  // around what a prompt has that takes no room
 
 // While it is on, the terminal sends marks around text that is pasted.
@@ -207,7 +208,7 @@ unsigned char LineEditor::State::on_interrupt(EditLine* edit, int /*key*/) {
   s.signalled = false;
   s.interrupted = true;
   el_cursor(edit, std::numeric_limits<int>::max() / 2);
-  el_winsertstr(edit, kInterruptMark.data());
+  el_winsertstr(edit, kInterruptMark);
   el_wpush(edit, L"\n");
   return CC_REFRESH;
 }
@@ -295,7 +296,7 @@ Line LineEditor::next(std::string_view prompt) {
   while (line.text.ends_with('\n')) line.text.pop_back();
   if (s.interrupted) {
     line.kind = Line::Kind::kInterrupt;
-    line.text.resize(line.text.size() - std::min(line.text.size(), kInterruptMark.size()));
+    line.text.resize(line.text.size() - std::min(line.text.size(), std::size(kInterruptMark) - 1));
   }
   HistEventW event;
   if (line.kind == Line::Kind::kText && !line.text.empty())
