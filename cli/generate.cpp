@@ -7,6 +7,7 @@
 
 #include "conversation.h"
 #include "model.h"
+#include "terminal_text.h"
 
 namespace pteryx::cli {
 namespace {
@@ -121,7 +122,7 @@ Result<Text> generate_all(generate::Generator& g, bool stream, Progress& progres
       all.log_probabilities.push_back(*piece.log_probability);
     all.text += piece.text;
     if (!stream || piece.text.empty()) continue;
-    write(piece.text);
+    write_text(piece.text);
     if (!flush()) g.cancel();
   }
   progress.end();
