@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <optional>
+#include <random>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -18,6 +19,7 @@ namespace pteryx::cli {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr uint64_t kLargestBytes = uint64_t{1} << 32;  // more than any GPU buffer holds
 
 struct TypeCode {
   std::string_view code;
@@ -128,6 +130,10 @@ Result<Array> parse_npy(Bytes file) {
     return invalid_program(fmt::format("{} {} needs {} bytes of data, the file has {}",
                                        name(a.dtype), to_string(a.dims), bytes,
                                        file.size() - header_at - header_size));
+  }
+  if (bytes > kLargestBytes) {
+    return invalid_program(fmt::format("{} {} has {} bytes: expected at most {}", name(a.dtype),
+                                        to_string(a.dims), bytes, kLargestBytes));
   }
   if (*fortran == "True" && a.dims.rank() > 1) {
     std::vector<uint8_t> order;

@@ -159,6 +159,13 @@ class NpyFile : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
   std::string path(std::string_view name) const { return (folder_ / name).string(); }
+  std::vector<std::string> names() const {
+    std::vector<std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_))
+      found.push_back(entry.path().filename().string());
+    std::sort(found.begin(), found.end());
+    return found;
+  }
 
   std::filesystem::path folder_;
 };
@@ -194,7 +201,26 @@ TEST_F(NpyFile, WritesWholeOrNotAtAll) {
                                      path("no/such/folder/x.npy")));
   std::filesystem::create_directories(path("taken.npy/full"));
   EXPECT_FALSE(write_npy(path("taken.npy"), tensor<float>({1}, one)).ok());
-  EXPECT_FALSE(std::filesystem::exists(path("taken.npy.part")));
+  EXPECT_EQ(names(), std::vector<std::string>{"taken.npy"});
+}
+
+TEST_F(NpyFile, WritingTouchesNothingElse) {
+  std::ofstream(path("x.npy.part")) << "precious";
+  ASSERT_TRUE(write_npy(path("x.npy"), tensor<float>({1}, std::vector<float>{1})).ok());
+  EXPECT_EQ(names(), (std::vector<std::string>{"x.npy", "x.npy.part"}));
+  EXPECT_EQ(std::filesystem::file_size(path("x.npy.part")), 8u);
+}
+
+TEST_F(NpyFile, RefusesWhatNoBufferHolds) {
+  const std::string text = file_text(header("|u1", "False", "(1099511627776,)"), 0);
+  std::ofstream(path("x.npy"), std::ios::binary) << text;
+  std::filesystem::resize_file(path("x.npy"), text.size() + (uint64_t{1} << 40));  // sparse
+  const auto a = read_npy(path("x.npy"));
+  ASSERT_FALSE(a.ok());
+  EXPECT_EQ(a.status().message(),
+            fmt::format("u8 [1099511627776] has 1099511627776 bytes: expected at most 4294967296\n"
+                        "  while reading {}",
+                        path("x.npy")));
 }
 
 TEST_F(NpyFile, ReadingNamesTheFile) {
