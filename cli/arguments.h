@@ -26,6 +26,7 @@ struct OptionTraits {
   std::vector<std::string> choices = {};             // all values, where they are few
   bool (*belongs)(std::string_view word) = nullptr;  // of a list: whether a word is one more
   std::string_view separators = ",";                 // of a list: what else stands between two
+  std::string_view variable = {};                    // of the environment, that counts without it
 };
 OptionTraits& traits(const CLI::Option* option);
 

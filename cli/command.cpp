@@ -3,11 +3,13 @@
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 
 #include <unistd.h>
 
 #include "interrupt.h"
 
+#include "pteryx/base/excerpt.h"
 #include "pteryx/base/same_file.h"
 #include "pteryx/convert/file_kind.h"
 
@@ -21,17 +23,28 @@ void add_run_options(CLI::App& app, RunOptions& o) {
       ->type_name("NAME");
   add_choice(app, "--provider", o.provider, {{"dawn", "dawn"}, {"wgpu", "wgpu"}},
              "WebGPU library to use");
-  add_choice(app, "--precision", o.precision, {{"f32", Precision::kF32}, {"f16", Precision::kF16}},
-             "precision of matrix products; f16 rounds their operands where that is faster (sums "
-             "stay f32)")
-      ->envname("PTERYX_PRECISION");
+  CLI::Option* const precision = add_choice(
+      app, "--precision", o.precision, {{"f32", Precision::kF32}, {"f16", Precision::kF16}},
+      "precision of matrix products; f16 rounds their operands where that is faster (sums "
+      "stay f32)");
   add_data_option(app, o.data_files);
   add_number<uint64_t>(app, "--memory-limit", o.memory_limit_mib, {0, uint64_t{1} << 30},
                        "refuse to load what needs more GPU memory than this, in MiB; 0: no limit");
   app.add_flag("--cpu", o.cpu_only, "run on the CPU every operator that has a CPU kernel");
   app.add_option("--route", o.routes, "kernel routes to force, for tests, e.g. matmul:naive")
-      ->type_name("ROUTE,...")
-      ->envname("PTERYX_ROUTE");
+      ->type_name("ROUTE,...");
+  traits(precision).variable = "PTERYX_PRECISION";
+  traits(app.get_option("--route")).variable = "PTERYX_ROUTE";
+  // Of the chosen command only: CLI11 would look at the variables for all of them.
+  app.parse_complete_callback([&o, precision] {
+    const char* const value = std::getenv("PTERYX_PRECISION");
+    if (!precision->empty() || value == nullptr || *value == '\0') return;
+    const auto parsed = parse_precision(value);
+    if (!parsed.ok())
+      throw CLI::ValidationError("PTERYX_PRECISION",
+                                 fmt::format("expected f32 or f16, got '{}'", excerpt(value)));
+    o.precision = *parsed;
+  });
   app.option_defaults()->group(before);
 }
 

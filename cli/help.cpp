@@ -54,10 +54,14 @@ std::string entry(const std::string& head, const std::string& text, size_t width
   return line + wrap(text, kTextColumn, width) + '\n';
 }
 
+}  // namespace
+
 bool names_a_file(std::string_view value) {
   return value == "FILE" || value == "DIR" || value == "MODEL" || value == "SOURCE" ||
          value.find('.') != std::string_view::npos || value == "X,...";
 }
+
+namespace {
 
 OptionHelp describe(const CLI::Option* o) {
   OptionHelp h{.text = o->get_description(),
@@ -74,7 +78,7 @@ OptionHelp describe(const CLI::Option* o) {
   h.takes_file = names_a_file(o->get_type_name());
   const std::string value = o->get_default_str();
   if (!value.empty()) h.text += fmt::format(" (default: {})", value);
-  if (!o->get_envname().empty()) h.text += fmt::format(" [{}]", o->get_envname());
+  if (!traits(o).variable.empty()) h.text += fmt::format(" [{}]", traits(o).variable);
   return h;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -20,6 +21,8 @@ struct OptionHelp {
 
   std::string signature() const;  // "-n, --max-new-tokens N"
 };
+// Whether what an option is said to take ("FILE", "MODEL.pte") is a file or a folder.
+bool names_a_file(std::string_view value);
 // In the order in which they are shown.
 std::vector<OptionHelp> describe_options(const CLI::App& command);
 std::vector<const CLI::App*> commands(const CLI::App& app);

@@ -81,6 +81,16 @@ int parse(CLI::App& app, std::vector<std::string> args) {
   return -1;  // go on
 }
 
+// An empty name is a variable that was not set, never "none".
+void refuse_empty_names(CLI::App& command) {
+  for (CLI::Option* o : command.get_options([](CLI::Option*) { return true; })) {
+    if (!names_a_file(o->get_type_name())) continue;
+    o->check([](const std::string& text) {
+      return text.empty() ? std::string("expected the name of a file, got none") : std::string();
+    });
+  }
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Run PyTorch models exported by ExecuTorch, and language models, on any GPU.",
                "pteryx"};
@@ -103,6 +113,7 @@ int run(int argc, char** argv) {
   add_ops(app, action);
   add_completion(app, action);
   add_man(app, action);
+  for (CLI::App* c : app.get_subcommands({})) refuse_empty_names(*c);
   std::vector<std::string> args(argv + 1, argv + argc);
   if (std::find(args.begin(), args.end(), "--json") != args.end()) answer_in_json();
   const int parsed = parse(app, std::move(args));

@@ -3,11 +3,7 @@
 
 #include <cctype>
 #include <charconv>
-#include <cstdio>
-#include <cstring>
-#include <filesystem>
 #include <optional>
-#include <random>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -133,7 +129,7 @@ Result<Array> parse_npy(Bytes file) {
   }
   if (bytes > kLargestBytes) {
     return invalid_program(fmt::format("{} {} has {} bytes: expected at most {}", name(a.dtype),
-                                        to_string(a.dims), bytes, kLargestBytes));
+                                       to_string(a.dims), bytes, kLargestBytes));
   }
   if (*fortran == "True" && a.dims.rank() > 1) {
     std::vector<uint8_t> order;

@@ -45,7 +45,7 @@ Result<Array> parse(const std::string& text) {
 std::string refusal(const std::string& text) {
   const auto a = parse(text);
   if (a.ok()) return "accepted";
-  EXPECT_EQ(a.status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(a.status().code(), Code::kInvalidProgram);
   return std::string(a.status().message());
 }
 

@@ -18,7 +18,7 @@ namespace {
 using nlohmann::json;
 
 // Longer lines of a message are cut in the middle: what is wrong stands at either end.
-constexpr size_t kLongestLine = 400;
+constexpr size_t kLongestLine = 300;
 
 int stdout_error = 0;  // errno of the first write that failed
 bool json_errors = false;
@@ -43,7 +43,7 @@ size_t character_start(std::string_view text, size_t at) {
 std::string cut(std::string line) {
   if (line.size() <= kLongestLine) return line;
   const size_t head = character_start(line, kLongestLine / 2);
-  const size_t tail = character_start(line, line.size() - kLongestLine / 4);
+  const size_t tail = character_start(line, line.size() - kLongestLine / 3);
   return fmt::format("{} ... {}", std::string_view(line).substr(0, head),
                      std::string_view(line).substr(tail));
 }

@@ -160,12 +160,24 @@ Status run_once(Session& session, const Options& o) {
   return {};
 }
 
+// A member of a call, of that type; `otherwise` where there is none.
+Result<json> member(const json& call, const char* key, json otherwise) {
+  const auto at = call.find(key);
+  if (at == call.end()) return otherwise;
+  if (at->type() == otherwise.type()) return *at;
+  return invalid_argument(
+      fmt::format("{}: expected {}, got {}", key, otherwise.type_name(), at->type_name()));
+}
+
 // One line: {"method": "forward", "inputs": ["x.npy", 3], "outputs": ["y.npy"]}
 Status run_call(Session& session, const Options& o, const json& call, json& result) {
   if (!call.is_object()) return invalid_argument("expected a JSON object");
-  const std::string method = call.value("method", "forward");
+  PTERYX_ASSIGN(const json method_name, member(call, "method", "forward"));
+  PTERYX_ASSIGN(const json inputs, member(call, "inputs", json::array()));
+  PTERYX_ASSIGN(const json names, member(call, "outputs", json::array()));
+  const auto method = method_name.get<std::string>();
   Arguments arguments;
-  for (const json& input : call.value("inputs", json::array())) {
+  for (const json& input : inputs) {
     if (input.is_string())
       PTERYX_TRY(arguments.add(input.get<std::string>()));
     else if (input.is_boolean())
@@ -180,10 +192,13 @@ Status run_call(Session& session, const Options& o, const json& call, json& resu
       return invalid_argument(fmt::format("inputs[{}]: expected a file name or a number, got {}",
                                           arguments.values.size(), input.type_name()));
   }
+  for (const json& n : names) {
+    if (!n.is_string() && !n.is_null())
+      return invalid_argument(fmt::format("outputs: expected file names, got {}", n.type_name()));
+  }
   const auto start = std::chrono::steady_clock::now();
   PTERYX_ASSIGN(const auto outputs, session.run(method, arguments.values));
   const double ms = milliseconds_since(start);
-  const json names = call.value("outputs", json::array());
   if (names.size() > outputs.size()) {
     return invalid_argument(fmt::format("outputs: expected at most {} file names, got {}",
                                         outputs.size(), names.size()));
@@ -201,16 +216,26 @@ Status run_call(Session& session, const Options& o, const json& call, json& resu
 // The line's own report; ones of failed calls have "error" and "code".
 json run_line(Session& session, const Options& o, std::string_view line, size_t number) {
   json result = {{"line", number}};
-  Status s;
-  try {
-    auto call = parse_json(line, "the call");
-    s = call.ok() ? run_call(session, o, *call, result) : std::move(call).status();
-  } catch (const json::exception& e) {  // a member of another type
-    s = invalid_argument(printable(e.what()));
-  }
+  auto call = parse_json(line, "the call");
+  const Status s = call.ok() ? run_call(session, o, *call, result) : std::move(call).status();
   if (s.ok()) return result;
   note("pteryx: {} line {}: {}\n", o.batch, number, printable(s.message()));
   return {{"line", number}, {"error", printable(s.message())}, {"code", name(s.code())}};
+}
+
+// Every file that some call of a batch reads.
+std::vector<std::string> files_of(std::string_view calls) {
+  std::vector<std::string> files;
+  for (size_t at = 0; at < calls.size();) {
+    const size_t end = std::min(calls.find('\n', at), calls.size());
+    const auto call = parse_json(calls.substr(at, end - at), "the call");
+    at = end + 1;
+    if (!call.ok() || !call->is_object() || !call->contains("inputs")) continue;
+    for (const json& input : (*call)["inputs"]) {
+      if (input.is_string()) files.push_back(input.get<std::string>());
+    }
+  }
+  return files;
 }
 
 Status cannot_write(const std::string& path) {
@@ -222,6 +247,7 @@ Result<int> run_batch(Session& session, const Options& o) {
   std::ofstream report;  // line by line: somebody may be following it
   if (!o.report.empty()) {
     PTERYX_TRY(check_output(o.report, o.files()));
+    PTERYX_TRY(check_output(o.report, files_of(text)));
     report.open(o.report);
     if (!report) return cannot_write(o.report);
   }

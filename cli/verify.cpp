@@ -67,7 +67,12 @@ Result<TensorView> golden(Files& files, const json& t) {
     return invalid_argument(fmt::format("manifest: shape {}", to_string(shape)));
   PTERYX_ASSIGN(const Bytes file, files.open(t.at("file").get<std::string>()));
   const uint64_t bytes = static_cast<uint64_t>(*count) * size_bytes(*dtype);
-  const auto data = slice(file, t.at("offset").get<uint64_t>(), bytes);
+  const json& offset = t.at("offset");
+  if (!offset.is_number_unsigned()) {
+    return invalid_argument(
+        fmt::format("manifest: offset: expected a number of bytes, got {}", offset.type_name()));
+  }
+  const auto data = slice(file, offset.get<uint64_t>(), bytes);
   if (!data)
     return invalid_argument(fmt::format("manifest: {} ends before offset {} + {}",
                                         t.at("file").dump(), t.at("offset").dump(), bytes));
@@ -225,10 +230,16 @@ void print_table(const std::vector<Outcome>& outcomes) {
   print("{:{}}  {:{}}  {:>4}  {:>13}  {:>9}\n", "program", width, "operators", operators, "runs",
         "largest error", "ms");
   for (const Outcome& r : outcomes) {
-    print("{:{}}  {:{}}  {:>4}  {:>13.3g}  {:>9.3f}  {}\n", r.name, width, r.operators, operators,
-          r.runs, r.worst, r.milliseconds, r.problem.empty() ? "ok" : "FAILED");
-    if (!r.problem.empty()) print("    {}\n", r.problem);
+    print("{:{}}  {:{}}  {:>4}  {:>13.3g}  {:>9.3f}  {}\n", printable(r.name), width, r.operators,
+          operators, r.runs, r.worst, r.milliseconds, r.problem.empty() ? "ok" : "FAILED");
+    if (!r.problem.empty()) print("    {}\n", printable(r.problem));
   }
+}
+
+// What the parser says of a member that is missing or of another type, without its own number.
+std::string without_tag(std::string_view what) {
+  const size_t end = what.find("] ");
+  return std::string(end == std::string_view::npos ? what : what.substr(end + 2));
 }
 
 Result<json> read_manifest(const std::string& path) {
@@ -269,7 +280,7 @@ int verify(const Options& o) {
       if (const Status s = run_case(c, files, o, *device, outcome); !s.ok())
         outcome.problem = s.message();
     } catch (const json::exception& e) {
-      outcome.problem = fmt::format("manifest: {}", printable(e.what()));
+      outcome.problem = fmt::format("manifest: {}", without_tag(e.what()));
     }
     if (!outcome.problem.empty()) ++failed;
     outcomes.push_back(std::move(outcome));

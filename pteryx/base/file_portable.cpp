@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "pteryx/base/checked.h"
+#include "pteryx/base/path.h"
 
 namespace pteryx {
 namespace {
@@ -28,6 +29,7 @@ struct Closer {
 }  // namespace
 
 Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& path) {
+  PTERYX_TRY(check_path(path));
   const std::unique_ptr<std::FILE, Closer> stream(std::fopen(path.c_str(), "rb"));
   if (stream == nullptr) return failed(path, errno);
   // Reading first tells a folder, which opens and even has a size on some systems, from a file.

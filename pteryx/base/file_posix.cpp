@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "pteryx/base/checked.h"
+#include "pteryx/base/path.h"
 
 namespace pteryx {
 namespace {
@@ -40,7 +41,9 @@ class Descriptor {
 }  // namespace
 
 Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& path) {
-  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  PTERYX_TRY(check_path(path));
+  // A pipe would otherwise wait for its other end.
+  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (fd.get() < 0) return failed(path, errno);
   struct stat info = {};
   if (::fstat(fd.get(), &info) != 0) return failed(path, errno);

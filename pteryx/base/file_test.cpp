@@ -81,6 +81,13 @@ TEST_F(File, FolderIsAnIoErrorWithPathAndReason) {
   EXPECT_EQ(file.status().message(), path + ": Is a directory");
 }
 
+TEST_F(File, NamesThatCannotBe) {
+  const std::string name("/dev/null\0x", 11);
+  EXPECT_EQ(MappedFile::open(name).status().message(),
+            "/dev/null?x: a file name cannot hold a zero byte");
+  EXPECT_EQ(MappedFile::open("").status().message(), "expected the name of a file, got none");
+}
+
 TEST_F(File, DeviceIsAnIoError) {
   if (!std::filesystem::exists("/dev/null")) return;
   const auto file = MappedFile::open("/dev/null");

@@ -2,8 +2,8 @@
 #include "pteryx/base/json.h"
 
 #include <optional>
-#include <set>
 #include <string>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -12,8 +12,10 @@
 namespace pteryx {
 namespace {
 
-// Reads a document for the place of its error alone.
-struct ErrorLocator : nlohmann::json_sax<Json> {
+// Reads a document without building it: for the place of its error, and for members of the
+// outermost object that have one name. (A callback of the parser that builds would look at all
+// members again after each.)
+struct Scan : nlohmann::json_sax<Json> {
   bool null() override { return true; }
   bool boolean(bool) override { return true; }
   bool number_integer(number_integer_t) override { return true; }
@@ -21,16 +23,24 @@ struct ErrorLocator : nlohmann::json_sax<Json> {
   bool number_float(number_float_t, const string_t&) override { return true; }
   bool string(string_t&) override { return true; }
   bool binary(binary_t&) override { return true; }
-  bool start_object(size_t) override { return true; }
-  bool key(string_t&) override { return true; }
-  bool end_object() override { return true; }
-  bool start_array(size_t) override { return true; }
-  bool end_array() override { return true; }
+  bool start_object(size_t) override { return enter(); }
+  bool end_object() override { return leave(); }
+  bool start_array(size_t) override { return enter(); }
+  bool end_array() override { return leave(); }
+  bool key(string_t& name) override {
+    if (depth == 1 && !seen.insert(name).second && !twice) twice = name;
+    return true;
+  }
   bool parse_error(size_t position, const std::string&, const Json::exception&) override {
     at_byte = position;
     return false;
   }
+  bool enter() { return ++depth > 0; }
+  bool leave() { return depth-- > 0; }
 
+  size_t depth = 0;
+  std::unordered_set<std::string> seen;
+  std::optional<std::string> twice;
   size_t at_byte = 0;  // counted from 1
 };
 
@@ -60,23 +70,20 @@ Status check_depth(std::string_view text, std::string_view what, size_t deepest)
 }  // namespace
 
 Result<Json> parse_json(std::string_view text, std::string_view what, const JsonRules& rules) {
+  if (text.size() > kLargestJson) {
+    return invalid_program(fmt::format("{}: expected at most {} bytes of JSON, got {}", what,
+                                       kLargestJson, text.size()));
+  }
   PTERYX_TRY(check_depth(text, what, rules.deepest));
-  std::set<std::string> seen;
-  std::optional<std::string> twice;
-  const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::key && depth == 1) {
-      const auto& key = parsed.get_ref<const std::string&>();
-      if (!seen.insert(key).second && !twice) twice = key;
-    }
-    return true;
-  };
-  const Json::parser_callback_t each = rules.unique ? watch : Json::parser_callback_t();
-  Json json = Json::parse(text.begin(), text.end(), each, /*allow_exceptions=*/false);
-  if (twice) return invalid_program(fmt::format("{}: '{}' occurs twice", what, excerpt(*twice)));
-  if (!json.is_discarded()) return json;
-  ErrorLocator locator;
-  Json::sax_parse(text.begin(), text.end(), &locator);
-  return invalid_program(fmt::format("{}: not JSON at byte {}", what, locator.at_byte));
+  Json json = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  if (!json.is_discarded() && !rules.unique) return json;
+  Scan scan;
+  Json::sax_parse(text.begin(), text.end(), &scan);
+  if (json.is_discarded())
+    return invalid_program(fmt::format("{}: not JSON at byte {}", what, scan.at_byte));
+  if (scan.twice)
+    return invalid_program(fmt::format("{}: '{}' occurs twice", what, excerpt(*scan.twice)));
+  return json;
 }
 
 Result<Json> parse_json(Bytes bytes, std::string_view what, const JsonRules& rules) {

@@ -16,14 +16,15 @@ namespace pteryx {
 using Json = nlohmann::json;
 
 inline constexpr size_t kDeepestJson = 64;
+inline constexpr size_t kLargestJson = size_t{256} << 20;
 
 struct JsonRules {
   size_t deepest = kDeepestJson;
   bool unique = false;  // no two members of the outermost object may have one name
 };
 
-// `what` names the document in messages. Errors: kInvalidProgram with the byte, for what is no JSON
-// or is nested deeper than the rules allow, or with the name that occurs twice.
+// `what` names the document in messages. Errors: kInvalidProgram with the byte, for what is no
+// JSON, is too large or is nested deeper than the rules allow, or with the name that occurs twice.
 Result<Json> parse_json(std::string_view text, std::string_view what, const JsonRules& rules = {});
 Result<Json> parse_json(Bytes bytes, std::string_view what, const JsonRules& rules = {});
 

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "pteryx/base/checked.h"
+#include "pteryx/base/path.h"
 
 namespace pteryx {
 namespace {
@@ -22,6 +23,7 @@ constexpr long kFarthestSeek = 1L << 30;
 }  // namespace
 
 Result<OutputFile> OutputFile::create(const std::string& path) {
+  PTERYX_TRY(check_path(path));
   std::error_code error;
   std::string target = path;
   const fs::file_status status = fs::status(path, error);

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "pteryx/base/checked.h"
+#include "pteryx/base/path.h"
 
 namespace pteryx {
 namespace {
@@ -57,6 +58,7 @@ bool give_name(int fd, const std::string& path) {
 }  // namespace
 
 Result<OutputFile> OutputFile::create(const std::string& path) {
+  PTERYX_TRY(check_path(path));
   std::string target = path;
   struct stat info = {};
   if (::stat(path.c_str(), &info) == 0) {

@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/base/path.h"
+
 namespace pteryx {
 namespace {
 
@@ -45,6 +47,7 @@ class FileSource final : public Source {
 }  // namespace
 
 Result<SourcePtr> open_source(const std::string& path) {
+  PTERYX_TRY(check_path(path));
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   if (std::filesystem::is_directory(status)) {

@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/base/path.h"
+
 namespace pteryx {
 namespace {
 
@@ -63,6 +65,7 @@ class FileSource final : public Source {
 }  // namespace
 
 Result<SourcePtr> open_source(const std::string& path) {
+  PTERYX_TRY(check_path(path));
   // A pipe would otherwise wait for its other end.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return failed(path, errno);

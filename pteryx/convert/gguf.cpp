@@ -36,6 +36,9 @@ constexpr uint64_t kSmallestTensor = kSmallestString + 4 + 4 + 8;
 constexpr uint64_t kLargestString = 64 << 20;
 constexpr uint64_t kWindowBytes = 1 << 18;
 constexpr uint32_t kMostDims = 4;
+// Far above any model: vocabularies have some 10^5 tokens and merges, models some 10^3 tensors.
+constexpr uint64_t kMostItems = 1 << 22;
+constexpr uint64_t kMostTensors = 1 << 17;
 constexpr int64_t kLargestAlignment = 1 << 20;
 
 // Reads one thing after another, a window of the file at a time.
@@ -63,8 +66,10 @@ class Cursor {
     return s;
   }
   // A number of items of at least `smallest` bytes each.
-  Result<uint64_t> count(std::string_view what, uint64_t smallest) {
+  Result<uint64_t> count(std::string_view what, uint64_t smallest, uint64_t most) {
     PTERYX_ASSIGN(const auto n, scalar<uint64_t>(what));
+    if (n > most)
+      return invalid_program(fmt::format("GGUF: {} {}: expected at most {}", n, what, most));
     if (n > left() / smallest) {
       return invalid_program(
           fmt::format("GGUF: {} {} do not fit in the {} bytes left", n, what, left()));
@@ -140,8 +145,8 @@ double as_double(const GgufValue& v) {
 Result<GgufValue> read_array(Cursor& c, std::string_view key) {
   PTERYX_ASSIGN(const auto kind, c.scalar<uint32_t>(key));
   if (kind == kArray) return unsupported(fmt::format("GGUF: '{}' is an array of arrays", key));
-  PTERYX_ASSIGN(const uint64_t n,
-                c.count(fmt::format("items of '{}'", key), kind == kString ? kSmallestString : 1));
+  PTERYX_ASSIGN(const uint64_t n, c.count(fmt::format("items of '{}'", key),
+                                          kind == kString ? kSmallestString : 1, kMostItems));
   std::vector<std::string> strings;
   std::vector<double> numbers;
   for (uint64_t i = 0; i < n; ++i) {
@@ -269,8 +274,8 @@ Status wrong_type(std::string_view key, std::string_view expected, const GgufVal
 Result<GgufFile> GgufFile::parse(const SourcePtr& file) {
   Cursor c(*file);
   PTERYX_TRY(check_header(c));
-  PTERYX_ASSIGN(const uint64_t tensors, c.count("tensors", kSmallestTensor));
-  PTERYX_ASSIGN(const uint64_t entries, c.count("metadata entries", kSmallestEntry));
+  PTERYX_ASSIGN(const uint64_t tensors, c.count("tensors", kSmallestTensor, kMostTensors));
+  PTERYX_ASSIGN(const uint64_t entries, c.count("metadata entries", kSmallestEntry, kMostTensors));
   GgufFile out;
   out.name_ = file->name();
   for (uint64_t i = 0; i < entries; ++i) {

@@ -103,12 +103,15 @@ TEST(Gguf, OtherFilesAndVersions) {
 
 TEST(Gguf, CountsPastTheFile) {
   std::string file = small().finish();
-  const uint64_t huge = ~uint64_t{0} / 2;
-  std::memcpy(&file[8], &huge, sizeof(huge));
-  expect_error(file, Code::kInvalidProgram, "tensors do not fit in the");
+  const uint64_t many = 1 << 16;
+  std::memcpy(&file[8], &many, sizeof(many));
+  expect_error(file, Code::kInvalidProgram, "65536 tensors do not fit in the");
   file = small().finish();
-  std::memcpy(&file[16], &huge, sizeof(huge));
-  expect_error(file, Code::kInvalidProgram, "metadata entries do not fit in the");
+  std::memcpy(&file[16], &many, sizeof(many));
+  expect_error(file, Code::kInvalidProgram, "65536 metadata entries do not fit in the");
+  const uint64_t huge = ~uint64_t{0} / 2;  // more than any file has, were it as large
+  std::memcpy(&file[8], &huge, sizeof(huge));
+  expect_error(file, Code::kInvalidProgram, "tensors: expected at most 131072");
 }
 
 TEST(Gguf, TensorsThatCannotBe) {

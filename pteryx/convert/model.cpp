@@ -91,13 +91,20 @@ Status check(const ModelShape& s) {
     return invalid_program(
         fmt::format("{}: head size: expected an even number, got {}", s.architecture, s.head_size));
   }
-  if (!(s.norm_eps >= 0) || !std::isfinite(s.norm_eps)) {
+  const auto outside = [](double v, double least, double most) {
+    return !(v >= least && v <= most);
+  };
+  if (outside(s.norm_eps, 0, 1)) {
     return invalid_program(
-        fmt::format("{}: norm epsilon: expected 0 or more, got {}", s.architecture, s.norm_eps));
+        fmt::format("{}: norm epsilon: expected 0 to 1, got {}", s.architecture, s.norm_eps));
   }
-  if (!(s.rope_theta > 0) || !std::isfinite(s.rope_theta)) {
+  if (outside(s.rope_theta, 1, 1e12)) {
     return invalid_program(
-        fmt::format("{}: rope base: expected more than 0, got {}", s.architecture, s.rope_theta));
+        fmt::format("{}: rope base: expected 1 to 1e12, got {}", s.architecture, s.rope_theta));
+  }
+  if (outside(s.rope_scaling.factor, 1e-3, 1e6)) {
+    return invalid_program(fmt::format("{}: rope scaling factor: expected 0.001 to 1000000, got {}",
+                                       s.architecture, s.rope_scaling.factor));
   }
   const RopeScaling& r = s.rope_scaling;
   if (!(r.factor > 0) || !(r.high_freq > r.low_freq) || !(r.low_freq > 0) ||

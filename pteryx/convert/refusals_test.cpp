@@ -89,13 +89,13 @@ TEST(Refusals, TokenizersThatCannotBeRead) {
     expect_refused(folder / "hf", {.tokenizer = folder / "t"}, Code::kInvalidProgram, message);
   };
   given("", "tokenizer file is empty");
-  given("{\"model\":", "is not JSON");
+  given("{\"model\":", "not JSON at byte");
   given("{}", "model");
   given(std::string(100, '\x01'), "while reading the tokenizer of " + (folder / "t"));
   const std::string table = testing::llama2c_tokenizer(40);
   given(std::string_view(table).substr(0, table.size() - 1), "while reading the tokenizer of");
   const std::string gpt2 = testing::read_file(tokenizer_fixture("gpt2.json"));
-  given(std::string_view(gpt2).substr(0, gpt2.size() / 2), "is not JSON");
+  given(std::string_view(gpt2).substr(0, gpt2.size() / 2), "not JSON at byte");
   const std::string spm = testing::read_file(tokenizer_fixture("spm_bpe.model"));
   given(std::string_view(spm).substr(0, spm.size() / 2 + 1), "while reading the tokenizer of");
   given(testing::llama2c_tokenizer(41),

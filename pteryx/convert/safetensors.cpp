@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/base/excerpt.h"
 #include "pteryx/llm/tokenizer/json_fields.h"
 
 namespace pteryx::convert {
@@ -142,9 +143,10 @@ Result<std::set<std::string>> shard_names(const std::string& index) {
   std::set<std::string> names;
   for (const auto& [tensor, file] : map.value().items()) {
     PTERYX_ASSIGN(const std::string shard, JsonField(file, "weight_map." + tensor).string());
-    if (shard.empty() || shard.find_first_of("/\\") != std::string::npos || shard[0] == '.') {
-      return invalid_program(
-          fmt::format("weight_map.{}: expected a file name, got '{}'", tensor, shard));
+    if (!shard.ends_with(".safetensors") || shard.find_first_of("/\\") != std::string::npos ||
+        shard[0] == '.') {
+      return invalid_program(fmt::format("weight_map.{}: expected NAME.safetensors, got '{}'",
+                                         excerpt(tensor), excerpt(shard)));
     }
     names.insert(shard);
   }

@@ -30,6 +30,11 @@ class Numbers(Arguments):
         self.assertIn("generate: --top-p: expected a value, got none", self.usage("generate", MODEL, "-p", "x", "--top-p="))
         self.assertIn("run: --method: expected a value, got none", self.usage("run", MODEL, "--method"))
 
+    def test_empty_names(self):
+        for args in (["inspect", MODEL, "--graph", ""], ["convert", MODEL, "-o", ""], ["run", MODEL, "-o", ""], ["generate", MODEL, "-f", ""],
+                     ["inspect", ""]):
+            self.assertRegex(self.usage(*args), "expected the name of a file, got none|expected a value, got none")
+
     def test_out_of_range(self):
         for option, value, text in (("-n", "-7", "--max-new-tokens: expected an integer from -1 to 2147483647, got '-7'"),
                                     ("--memory-limit", "-1", "--memory-limit: expected an integer from 0 to 1073741824, got '-1'"),
@@ -54,7 +59,8 @@ class Numbers(Arguments):
         for command in (["generate", MODEL, "-p", "x"], ["chat", MODEL], ["bench", MODEL], ["eval", MODEL, "--ids", "1", "2"], ["run", MODEL]):
             with self.subTest(command[0]):
                 message = self.usage(*command, env={"PTERYX_PRECISION": "f99"})
-                self.assertIn("--precision: expected f32 or f16, got 'f99'", message)
+                self.assertIn("PTERYX_PRECISION: expected f32 or f16, got 'f99'", message)
+        self.succeed("ops", env={"PTERYX_PRECISION": "f99"})  # which has no use for it
 
 
 class Precision(Arguments):

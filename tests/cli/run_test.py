@@ -265,6 +265,7 @@ class Overwrite(TestCase):
     def test_report_and_batch(self):
         calls = self.write("calls.jsonl", f'{{"inputs": ["{self.x}", "{self.x}"], "outputs": ["{self.x}"]}}\n')
         self.assert_refused("run", self.model, "--batch", calls, "--report", calls)
+        self.assert_refused("run", self.model, "--batch", calls, "--report", self.x)
         result = tool("run", self.model, "--batch", calls)
         self.assertEqual(result.returncode, FAILED)
         self.assertIn(f"the output {self.x} is also an input", result.stderr)

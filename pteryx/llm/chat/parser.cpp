@@ -109,6 +109,8 @@ Status Parser::read_statement(Body& body) {
     PTERYX_ASSIGN(Body inner, read_body({"endgeneration"}));
     PTERYX_TRY(expect_end_tag("endgeneration"));
     stmt = Stmt{.kind = StmtKind::kBlock, .body = std::move(inner)};
+  } else if (name.starts_with("end") || name == "else" || name == "elif") {
+    return error(fmt::format("'{}' has no beginning", excerpt(name)));
   } else {
     return unsupported(
         fmt::format("template line {}: tag '{}' is not supported", line, excerpt(name)));

@@ -40,6 +40,10 @@ TEST(Template, NamesTheLineOfAnError) {
 TEST(Template, NamesWhatItDoesNotKnow) {
   expect_refused("{% include 'x' %}", Code::kUnsupported,
                  "template line 1: tag 'include' is not supported");
+  expect_refused("a\n{% endif %}", Code::kInvalidProgram,
+                 "template line 2: 'endif' has no beginning");
+  expect_refused("{% if a %}{% else %}{% else %}{% endif %}", Code::kInvalidProgram,
+                 "template line 1: 'else' has no beginning");
   expect_refused("\n{{ 1 | pprint }}", Code::kUnsupported,
                  "template line 2: filter 'pprint' is not supported");
   expect_refused("{{ 1 is escaped }}", Code::kUnsupported,

@@ -26,13 +26,13 @@ struct Table {
   bool whole = false;  // the file ends with a token
 };
 
-// As many tokens as there are from a byte on, at most `most`, none longer than `longest`.
+// As many tokens as there are from a byte on, at most `most`, none empty or longer than `longest`.
 Table read_table(Bytes file, uint64_t at, uint64_t most, uint32_t longest) {
   Table t;
   while (at < file.size() && t.pieces.size() < most) {
     const auto score = read_at<float>(file, at);
     const auto size = read_at<uint32_t>(file, at + 4);
-    if (!score || !size || *size > longest) return t;
+    if (!score || !size || *size == 0 || *size > longest) return t;
     const auto text = slice(file, at + 8, *size);
     if (!text) return t;
     t.pieces.push_back(
