@@ -167,10 +167,12 @@ class Wrong(TestCase):
             self.assertIn(text, result.stdout)
 
     def test_manifest(self):
-        for text in ("", "{", "[]", "3", '{"case": []}'):
+        wrong = ' is not a manifest: expected an object with a list "cases"'
+        for text, complaint in (("", ": not JSON at byte 1"), ("{", ": not JSON at byte 2"), ("[]", wrong), ("3", wrong),
+                                ('{"case": []}', wrong), ('{"cases": {}}', wrong)):
             with self.subTest(text):
                 message = self.fail_with(BAD_FILE, "verify", self.write("broken.json", text))
-                self.assertIn(f'{self.folder}/broken.json is not a manifest: no JSON object with "cases"', message)
+                self.assertIn(f"{self.folder}/broken.json{complaint}", message)
         self.assertIn("none.json", self.fail_with(BAD_FILE, "verify", self.folder / "none.json"))
 
 
