@@ -306,7 +306,7 @@ class GraphReader {
     }
     BlobCall call;
     call.node_id = from.node_id();
-    PTERYX_ASSIGN(call.name, copy_text(from.name(), budget_));
+    PTERYX_ASSIGN(call.name, copy_name(from.name(), budget_));
     PTERYX_ASSIGN(call.args, copy_list<uint32_t>(from.args(), budget_));
     return call;
   }

@@ -323,6 +323,13 @@ TEST(BlobCalls, Refuse) {
               "call 0 (): has no operator name");
   refuse_call(
       [](BlobBuilder& b) {
+        const std::vector<int32_t> args = {0};
+        b.chain = {vk::CreateOperatorCallDirect(b.fbb, 0, "a\nb", &args)};
+      },
+      "call 0 (a\\x0ab): name 'a\\x0ab': expected at most 256 bytes, none of them a control "
+      "character");
+  refuse_call(
+      [](BlobBuilder& b) {
         b.chain = {vk::CreateOperatorCallDirect(b.fbb, 0, "aten.relu.default")};
       },
       "call 0 (aten.relu.default): has no arguments");
@@ -355,11 +362,9 @@ TEST(BlobEnds, Refuse) {
 
 TEST(Blob, RefusesStringsSharedWithoutEnd) {
   BlobBuilder b;
-  b.add_tensor();
-  const auto name = b.fbb.CreateString(std::string(20000, 'x'));
-  const auto args = b.fbb.CreateVector(std::vector<int32_t>{0});
+  const auto text = b.fbb.CreateString(std::string(20000, 'x'));
   for (uint32_t i = 0; i < 2000; ++i)
-    b.chain.push_back(vk::CreateOperatorCall(b.fbb, i, name, args));
+    b.add_value(vk::GraphTypes::String, vk::CreateString(b.fbb, text).Union());
   auto blob = parse_blob(FileBytes(b.finish()), kNothing);
   ASSERT_FALSE(blob.ok());
   EXPECT_NE(blob.status().message().find("refer to themselves so often"), std::string::npos);

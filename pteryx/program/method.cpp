@@ -67,9 +67,9 @@ Result<std::vector<std::string>> read_operators(const pte::ExecutionPlan& plan, 
   for (uint32_t i = 0; i < n; ++i) {
     const pte::Operator& op = *plan.operators()->Get(i);
     if (count(op.name()) == 0) return invalid_program(fmt::format("operator {} has no name", i));
-    PTERYX_ASSIGN(std::string name, copy_text(op.name(), budget));
+    PTERYX_ASSIGN(std::string name, copy_name(op.name(), budget));
     if (count(op.overload()) != 0) {
-      PTERYX_ASSIGN(const std::string overload, copy_text(op.overload(), budget));
+      PTERYX_ASSIGN(const std::string overload, copy_name(op.overload(), budget));
       name += '.';
       name += overload;
     }
@@ -106,7 +106,7 @@ Result<DelegateRecord> read_delegate(const pte::BackendDelegate& delegate,
   if (count(delegate.id()) == 0) return invalid_program("no backend name");
   if (delegate.processed() == nullptr) return invalid_program("no data");
   DelegateRecord record;
-  PTERYX_ASSIGN(record.id, copy_text(delegate.id(), budget));
+  PTERYX_ASSIGN(record.id, copy_name(delegate.id(), budget));
   PTERYX_ASSIGN(record.blob, find_delegate_blob(delegate, container));
   const uint32_t n = count(delegate.compile_specs());
   PTERYX_TRY(budget.take(n, sizeof(CompileSpec)));
@@ -254,7 +254,7 @@ Status read_instructions(const pte::ExecutionPlan& plan, MethodRecord& m, Budget
 Result<MethodRecord> read_method(const pte::ExecutionPlan& plan, const MethodSources& sources,
                                  Budget& budget) {
   MethodRecord m;
-  PTERYX_ASSIGN(m.name, copy_text(plan.name(), budget));
+  PTERYX_ASSIGN(m.name, copy_name(plan.name(), budget));
   PTERYX_ASSIGN(m.buffer_sizes, read_buffer_sizes(plan, budget));
   PTERYX_ASSIGN(m.values, read_values(plan, m.buffer_sizes, sources, budget));
   PTERYX_ASSIGN(m.inputs, read_ends("input", *plan.inputs(), m, budget));

@@ -184,6 +184,18 @@ TEST(Method, RefusesOperatorsAndDelegatesThatAreNotThere) {
   refuse([](ProgramBuilder& b) { b.add_delegate_call(-1, {}); }, "instruction 0: delegate -1 of 1");
   refuse([](ProgramBuilder& b) { b.operators.push_back(pte::CreateOperator(b.fbb)); },
          "operator 1 has no name");
+  refuse(
+      [](ProgramBuilder& b) {
+        b.operators.push_back(pte::CreateOperatorDirect(b.fbb, "a\x1b[31m", "out"));
+      },
+      "name 'a\\x1b[31m': expected at most 256 bytes, none of them a control character");
+  refuse(
+      [](ProgramBuilder& b) {
+        const std::string name(257, 'n');
+        b.operators.push_back(pte::CreateOperatorDirect(b.fbb, "aten::add", name.c_str()));
+      },
+      "name '" + std::string(128, 'n') +
+          "...': expected at most 256 bytes, none of them a control character");
 }
 
 TEST(Method, RefusesJumps) {

@@ -45,6 +45,18 @@ Result<std::string> copy_text(const flatbuffers::String* text, Budget& budget) {
   return std::string(view(text));
 }
 
+Result<std::string> copy_name(const flatbuffers::String* text, Budget& budget) {
+  constexpr size_t kLongest = 256;
+  const bool plain = std::none_of(view(text).begin(), view(text).end(),
+                                  [](unsigned char c) { return c < 0x20 || c == 0x7F; });
+  if (!plain || view(text).size() > kLongest) {
+    return invalid_program(
+        fmt::format("name {}: expected at most {} bytes, none of them a control character",
+                    quote(view(text)), kLongest));
+  }
+  return copy_text(text, budget);
+}
+
 std::string_view view(const flatbuffers::String* text) {
   return text == nullptr ? std::string_view() : std::string_view(text->c_str(), text->size());
 }

@@ -83,6 +83,9 @@ Result<std::vector<To>> copy_list(const flatbuffers::Vector<T>* list, Budget& bu
 
 // A copy of a string, paid for from the budget; an absent string is empty.
 Result<std::string> copy_text(const flatbuffers::String* text, Budget& budget);
+// The same of a name, which messages and tables will show: at most 256 bytes, no control
+// characters.
+Result<std::string> copy_name(const flatbuffers::String* text, Budget& budget);
 // The same text without a copy.
 std::string_view view(const flatbuffers::String* text);
 
