@@ -17,7 +17,7 @@ import time
 from .case import Run
 
 KILL_AFTER_S = 30  # of waiting; a run that uses the processor is stopped by its own limit long before
-DATA = 4 << 30  # that a run without a GPU may allocate; those with one map more than they use
+DATA = 4 << 30  # that a run may allocate; with sanitizers, which reserve more than they use, that it may have in memory
 LARGEST_FILE = 2 << 30
 FOLDER = "folder"
 
@@ -51,7 +51,7 @@ class Runner:
         self.asan = asan
         self.base = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "PTERYX_ADAPTER": "software", "PTERYX_PROVIDER": "dawn",
                      "MESA_SHADER_CACHE_DIR": str(shaders),
-                     **{k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")}}
+                     "ASAN_OPTIONS": f"{os.environ['ASAN_OPTIONS']}:hard_rss_limit_mb={DATA >> 20}", "UBSAN_OPTIONS": os.environ["UBSAN_OPTIONS"]}
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         self.starters = concurrent.futures.ProcessPoolExecutor(jobs, multiprocessing.get_context("fork"))
         list(self.starters.map(time.sleep, [0.05] * jobs))
@@ -73,7 +73,7 @@ class Runner:
     def run(self, case, folder, scratch):
         """Runs a case whose files are in `folder`; the streams go through files in `scratch`."""
         limits = {resource.RLIMIT_FSIZE: LARGEST_FILE, resource.RLIMIT_CPU: KILL_AFTER_S}
-        if not case.gpu and not self.asan:
+        if not self.asan:
             limits[resource.RLIMIT_DATA] = DATA
         (scratch / "stdin").write_bytes(case.stdin)
         start = time.monotonic()
