@@ -57,7 +57,7 @@ Status OutputFile::failed(int error) const {
 }
 
 Status OutputFile::seek(uint64_t offset) {
-  std::rewind(file_.get());
+  if (std::fseek(file_.get(), 0, SEEK_SET) != 0) return failed(errno);
   for (uint64_t left = offset; left > 0;) {
     const long step = left < kFarthestSeek ? static_cast<long>(left) : kFarthestSeek;
     if (std::fseek(file_.get(), step, SEEK_CUR) != 0) return failed(errno);
