@@ -54,30 +54,24 @@ Status system_failed(const std::string& what, int error) {
   return io_error(fmt::format("{}: {}", what, std::generic_category().message(error)));
 }
 
-struct Descriptor {
-  explicit Descriptor(int number) : fd(number) {}
-  ~Descriptor() {
-    if (fd >= 0) ::close(fd);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int fd;
-};
+Descriptor open_folder(const std::string& folder) {
+  return Descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
 
 // There afterwards, and nobody else may look into it or put something there.
 Status make_private(const std::string& folder) {
   std::error_code error;
   fs::create_directories(fs::path(folder).parent_path(), error);
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return system_failed(folder, errno);
-  const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (opened.fd < 0) return system_failed(folder, errno);
+  const Descriptor opened = open_folder(folder);
+  if (opened.get() < 0) return system_failed(folder, errno);
   struct stat info = {};
-  if (::fstat(opened.fd, &info) != 0) return system_failed(folder, errno);
+  if (::fstat(opened.get(), &info) != 0) return system_failed(folder, errno);
   if (info.st_uid != ::geteuid()) {
     return io_error(
         fmt::format("{}: belongs to user {}, not to user {}", folder, info.st_uid, ::geteuid()));
   }
-  if ((info.st_mode & 0077U) != 0 && ::fchmod(opened.fd, 0700) != 0)
+  if ((info.st_mode & 0077U) != 0 && ::fchmod(opened.get(), 0700) != 0)
     return system_failed(folder, errno);
   if (::access(folder.c_str(), W_OK) != 0) return system_failed(folder, errno);
   return {};
@@ -143,6 +137,10 @@ std::vector<fs::path> files_in(const std::string& folder) {
 
 }  // namespace
 
+Descriptor::~Descriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
 Result<Cache> Cache::open() {
   PTERYX_ASSIGN(std::string folder, folder_name());
   PTERYX_TRY(make_private(folder));
@@ -187,19 +185,18 @@ Status Cache::clear() const {
   return {};
 }
 
-// One conversion at a time, held as long as this process lives or until the next call.
-Status Cache::lock() const {
-  static std::unique_ptr<Descriptor> held;
-  held = std::make_unique<Descriptor>(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+Result<Descriptor> Cache::lock() const {
+  Descriptor folder = open_folder(folder_);
+  if (folder.get() < 0) return system_failed(folder_, errno);
   bool told = false;
-  while (held->fd >= 0 && ::flock(held->fd, LOCK_EX | LOCK_NB) != 0) {
+  while (::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return system_failed(folder_, errno);
-    if (InterruptGuard::interrupted()) return {Code::kCancelled, "interrupted"};
+    if (InterruptGuard::interrupted()) return Status(Code::kCancelled, "interrupted");
     if (!told) note("pteryx: waiting for another conversion to finish\n");
     told = true;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
-  return {};
+  return folder;
 }
 
 void Cache::remove(const std::string& program) const {
@@ -259,7 +256,7 @@ Result<Conversion> Conversion::of(const std::string& source, Progress& progress)
   } else {
     std::error_code ignored;
     const bool damaged = fs::exists(c.program_, ignored);
-    PTERYX_TRY(c.cache_[0].lock());
+    PTERYX_ASSIGN(const Descriptor locked, c.cache_[0].lock());
     if (!damaged && intact(c.program_)) {  // the other one made it
       c.was_kept_ = true;
     } else {
@@ -287,7 +284,7 @@ Conversion::~Conversion() {
 Status Conversion::repeat(Progress& progress) {
   note("pteryx: the kept conversion of {} cannot be used: converting again\n", printable(source_));
   was_kept_ = false;
-  PTERYX_TRY(cache_[0].lock());
+  PTERYX_ASSIGN(const Descriptor locked, cache_[0].lock());
   return make(progress);
 }
 

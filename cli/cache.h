@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "progress.h"
@@ -11,6 +12,19 @@
 #include "pteryx/base/status.h"
 
 namespace pteryx::cli {
+
+// An open file or folder, closed at the end.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+  ~Descriptor();
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
 
 // A folder of ours alone (0700). An entry is KEY.pte, where the key is made of what the source
 // holds and of the converter's version, with KEY.json beside it: where it came from, and the
@@ -37,7 +51,8 @@ class Cache {
  private:
   friend class Conversion;
   explicit Cache(std::string folder) : folder_(std::move(folder)) {}
-  Status lock() const;
+  // One conversion at a time, while the descriptor is open. Errors: kIo, kCancelled.
+  Result<Descriptor> lock() const;
   void remove(const std::string& program) const;
   void make_room(const std::string& newest) const;
   void remove_leftovers() const;

@@ -109,6 +109,23 @@ class Damage(Cache):
         return False
 
 
+class Lock(Cache):
+    def test_is_held_for_the_conversion_only(self):
+        """A chat that goes on for hours keeps nobody from converting something else."""
+        env = {"PTERYX_CACHE": str(self.cache)}
+        with subprocess.Popen([TOOL, "chat", self.model], env=environment(env), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL) as chat:
+            self.addCleanup(chat.kill)
+            while not list(self.cache.glob("*.json")) if self.cache.exists() else True:
+                self.assertIsNone(chat.poll())
+                time.sleep(0.05)
+            said, _ = self.generate(FOLDER)
+            self.assertNotIn("waiting", said.split("converting")[-1])
+            self.assertIsNone(chat.poll())
+            chat.stdin.close()
+            chat.wait(timeout=60)
+
+
 class Private(Cache):
     def test_modes(self):
         self.generate()
