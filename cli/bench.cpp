@@ -191,6 +191,7 @@ int bench(const Options& o) {
 
 void add_bench(CLI::App& app, Action& action) {
   auto o = std::make_shared<Options>();
+  o->model.ids_only = true;
   CLI::App* sub = app.add_subcommand("bench", "Measure prefill and decode speed");
   add_model_arguments(*sub, o->model);
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();

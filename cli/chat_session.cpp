@@ -176,6 +176,7 @@ Result<ChatSession::Outcome> ChatSession::answer() {
 // What the model says until it ends; true where somebody interrupts, or nobody reads it any more.
 Result<bool> ChatSession::generate(std::string& text) {
   Progress progress("reading the prompt");
+  watch_compilation(progress, model_.session().device());
   PTERYX_ASSIGN(const auto ids, encode());
   PTERYX_TRY(generator_.begin(ids, options_.generate));
   ++options_.generate.sampling.seed;  // so that a question asked again may have another answer

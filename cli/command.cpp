@@ -1,6 +1,7 @@
 // Shared parts of the subcommands. SPDX-License-Identifier: BSD-3-Clause
 #include "command.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -98,9 +99,21 @@ Result<std::shared_ptr<gpu::Device>> open_gpu(const RunOptions& o, Progress* pro
   if (progress != nullptr) progress->begin("opening the GPU");
   QuietStderr quiet;
   auto device = gpu::open_device({.adapter = o.adapter, .provider = o.provider});
-  if (device.ok()) return device;
+  if (device.ok()) {
+    if (progress != nullptr) watch_compilation(*progress, *device);
+    return device;
+  }
   quiet.show();
   return device_error(std::string(device.status().message()));
+}
+
+void watch_compilation(Progress& progress, const std::shared_ptr<gpu::Device>& device) {
+  const uint64_t before = device->counters().pipelines_created;
+  progress.watch("compiling shaders", [device, before]() -> Progress::Share {
+    const gpu::Counters now = device->counters();
+    const uint64_t total = now.pipelines_created - before;
+    return {.done = total - std::min(total, now.pipelines_compiling), .total = total};
+  });
 }
 
 std::vector<gpu::ProviderReport> survey() {

@@ -33,6 +33,8 @@ void add_run_options(CLI::App& app, RunOptions& o);
 void add_data_option(CLI::App& app, std::vector<std::string>& files);
 // `progress` (null: none) shows what takes long.
 Result<std::shared_ptr<gpu::Device>> open_gpu(const RunOptions& o, Progress* progress);
+// Lets the line tell how many of the shaders asked for from now on are compiled.
+void watch_compilation(Progress& progress, const std::shared_ptr<gpu::Device>& device);
 LoadOptions load_options(const RunOptions& o, std::shared_ptr<gpu::Device> device,
                          Progress* progress);
 std::vector<gpu::ProviderReport> survey();  // gpu::survey() without the libraries' own output

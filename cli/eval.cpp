@@ -78,6 +78,7 @@ int eval(const Options& o) {
   const InterruptGuard guard;
   ModelArguments arguments = o.model;
   arguments.all_logits = true;
+  arguments.ids_only = !o.ids.empty();
   Result<std::string> text = std::string();
   if (!o.text_file.empty()) text = read_text(o.text_file);
   if (!text.ok()) return fail(text.status());

@@ -59,6 +59,7 @@ Result<std::unique_ptr<generate::Model>> load(const std::string& program, const 
   options.load.all_logits = a.all_logits;
   options.tokenizer = a.tokenizer;
   options.depth = a.depth;
+  options.ids_only = a.ids_only;
   return generate::Model::load(program, options);
 }
 

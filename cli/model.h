@@ -22,6 +22,7 @@ struct ModelArguments {
   std::string tokenizer;
   uint32_t depth = 4;
   bool all_logits = false;
+  bool ids_only = false;  // works on token ids: a tokenizer that cannot be read is no hindrance
 };
 void add_model_arguments(CLI::App& app, ModelArguments& a);
 

@@ -58,6 +58,7 @@ void prepare_streams() {
     static_cast<void>(refusing);
   }
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is an error of the write, too
 }
 
 void write(std::string_view text) {

@@ -48,14 +48,19 @@ void Progress::begin(std::string_view what) {
   const std::lock_guard lock(mutex_);
   if (what_ == what) return;
   what_ = what;
-  done_ = total_ = 0;
+  share_ = {};
   start_ = Clock::now();
 }
 
 void Progress::set(uint64_t done, uint64_t total) {
   const std::lock_guard lock(mutex_);
-  done_ = done;
-  total_ = total;
+  share_ = {done, total};
+}
+
+void Progress::watch(std::string what, std::function<Share()> look) {
+  const std::lock_guard lock(mutex_);
+  watched_ = std::move(what);
+  look_ = std::move(look);
 }
 
 void Progress::end() {
@@ -69,15 +74,26 @@ void Progress::end() {
 }
 
 void Progress::show() {
-  const double elapsed = std::chrono::duration<double>(Clock::now() - start_).count();
-  std::string line = what_;
-  if (total_ > 0) {
-    const double share = static_cast<double>(done_) / static_cast<double>(total_);
-    line += fmt::format(" {:.0f} %", share * 100);
-    if (share > 0 && elapsed > kEstimateAfter)
-      line += fmt::format(", {} left", duration_text(elapsed / share * (1 - share)));
+  const Share watched = look_ ? look_() : Share{};
+  if (watched.done < watched.total) {
+    if (!watched_start_) watched_start_ = Clock::now();
+    draw(watched_, watched, *watched_start_);
+    return;
   }
-  if (total_ == 0 || done_ == 0) line += fmt::format(" ({})", duration_text(elapsed));
+  watched_start_.reset();
+  draw(what_, share_, start_);
+}
+
+void Progress::draw(const std::string& what, Share share, Clock::time_point start) {
+  const double elapsed = std::chrono::duration<double>(Clock::now() - start).count();
+  std::string line = what;
+  if (share.total > 0) {
+    const double part = static_cast<double>(share.done) / static_cast<double>(share.total);
+    line += fmt::format(" {:.0f} %", part * 100);
+    if (part > 0 && elapsed > kEstimateAfter)
+      line += fmt::format(", {} left", duration_text(elapsed / part * (1 - part)));
+  }
+  if (share.total == 0 || share.done == 0) line += fmt::format(" ({})", duration_text(elapsed));
   put(terminal_, fmt::format("\r{}\033[K", printable(line)));
   visible_ = true;
 }

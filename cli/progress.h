@@ -5,8 +5,9 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -27,12 +28,20 @@ class Progress {
   void begin(std::string_view what);
   // total 0: not known.
   void set(uint64_t done, uint64_t total);
+  // Something that goes on by itself meanwhile: where `look` finds that there is some left, the
+  // line tells of it instead. Called by another thread.
+  struct Share {
+    uint64_t done = 0;
+    uint64_t total = 0;
+  };
+  void watch(std::string what, std::function<Share()> look);
   // Takes the line away for good.
   void end();
 
  private:
   using Clock = std::chrono::steady_clock;
   void show();
+  void draw(const std::string& what, Share share, Clock::time_point start);
   void clear();
 
   int terminal_ = -1;  // stderr as it was, whatever is put in its place for a while
@@ -41,10 +50,12 @@ class Progress {
   bool ended_ = false;
   bool visible_ = false;
   std::string what_;
-  uint64_t done_ = 0;
-  uint64_t total_ = 0;
+  Share share_;
   Clock::time_point born_ = Clock::now();
   Clock::time_point start_ = born_;
+  std::string watched_;
+  std::function<Share()> look_;
+  std::optional<Clock::time_point> watched_start_;  // while there is something left
   std::thread thread_;
 };
 

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/base/output_file.h"
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <random>
 #include <string>
+
+#ifndef _WIN32
+#include <sys/resource.h>
+#endif
 
 #include <gtest/gtest.h>
 
@@ -85,6 +90,24 @@ TEST_F(Output, RefusesWhatIsNoFile) {
   EXPECT_EQ(write_file(path("null"), "x").message(),
             "cannot write " + path("null") + ": not a regular file");
 }
+
+#ifndef _WIN32
+// A limit on the size of files stands for a disk that is full.
+TEST_F(Output, AFullDiskLeavesTheOldFile) {
+  ASSERT_TRUE(write_file(path("a"), "the old text").ok());
+  rlimit before = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small = {.rlim_cur = 8, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const Status s = write_file(path("a"), "a new and longer text");
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(s.message(), "cannot write " + path("a") + ": File too large");
+  EXPECT_EQ(content(path("a")), "the old text");
+  EXPECT_EQ(files(), 1U);
+}
+#endif
 
 TEST_F(Output, NamesAFolderThatIsNotThere) {
   const Status s = write_file(path("none/a"), "x");

@@ -62,6 +62,7 @@ Result<std::unique_ptr<Model>> Model::load(const std::string& path, const ModelO
   PTERYX_ASSIGN(Steps steps, Steps::open(session, kMethod, options.depth));
   std::unique_ptr<Model> m(new Model(std::move(session), std::move(steps)));
   PTERYX_TRY(m->read_info());
+  if (options.ids_only) return m;
   Status s = m->read_tokenizer(options.tokenizer);
   if (!s.ok()) return std::move(s).during(fmt::format("loading {}", path));
   return m;

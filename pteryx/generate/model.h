@@ -19,7 +19,8 @@ namespace pteryx::generate {
 struct ModelOptions {
   LoadOptions load = {};
   std::string tokenizer = {};  // a file that takes the place of the program's own
-  uint32_t depth = 4;          // steps that run ahead of the caller
+  bool ids_only = false;  // no tokenizer is read: none is needed, whatever the program's is like
+  uint32_t depth = 4;     // steps that run ahead of the caller
 };
 
 // What the metadata methods say, with what the program's tensors say where they are silent.

@@ -94,6 +94,7 @@ struct Counters {
   uint64_t buffers_alive = 0;
   uint64_t buffer_bytes_alive = 0;
   uint64_t pipelines_created = 0;
+  uint64_t pipelines_compiling = 0;  // now, in the background
   uint64_t pipeline_cache_hits = 0;
   uint64_t bind_groups_created = 0;
   uint64_t bind_groups_alive = 0;

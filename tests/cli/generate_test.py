@@ -185,6 +185,16 @@ class Eval(TestCase):
         self.assertIn("token 1 is 300: expected an id from 0 to 299", self.fail_with(USAGE, "eval", MODEL, "--ids", "1", "300", "2"))
 
 
+class WithoutTokenizer(TestCase):
+    """Whoever works on ids needs no tokenizer, not even a good one."""
+
+    def test_bench_and_eval(self):
+        broken = self.write("tokenizer.json", "{")
+        for args in (["bench", MODEL, "-p", "4", "-n", "2", "-r", "1"], ["eval", MODEL, "--ids", "1,2,3"]):
+            self.succeed(*args, "--tokenizer", broken)
+        self.assertIn("tokenizer.json", self.fail_with(BAD_FILE, "eval", MODEL, "--text", broken, "--tokenizer", broken))
+
+
 class Bench(TestCase):
     def test_json(self):
         report = self.succeed_json("bench", MODEL, "-p", "4,16", "-n", "4", "-c", "0,32", "-r", "2", "--json")

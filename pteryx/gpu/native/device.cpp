@@ -342,7 +342,12 @@ Status NativeDevice::take_error() {
 
 Counters NativeDevice::counters() const {
   const Lock lock(gate_);
-  return counters_;
+  Counters now = counters_;
+  for (const PipelineId id : compiling_) {
+    const PipelineSlot* const slot = pipelines_.find(id);
+    now.pipelines_compiling += slot != nullptr && slot->state == PipelineState::kCompiling ? 1 : 0;
+  }
+  return now;
 }
 
 }  // namespace pteryx::gpu::native

@@ -33,11 +33,12 @@ class Slots {
   }
 
   // Null for kNone, for an id never given out and for one whose object is gone.
-  T* find(Id id) {
+  T* find(Id id) { return const_cast<T*>(std::as_const(*this).find(id)); }
+  const T* find(Id id) const {
     const auto bits = static_cast<uint32_t>(id);
     const uint32_t index = (bits & kIndexMask) - 1;
     if (index >= slots_.size()) return nullptr;
-    Slot& slot = slots_[index];
+    const Slot& slot = slots_[index];
     return slot.used && slot.reuse == bits >> kIndexBits ? &slot.value : nullptr;
   }
 
