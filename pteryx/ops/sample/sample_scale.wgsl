@@ -17,7 +17,9 @@ var<workgroup> spoiled: atomic<u32>;
 // By its bits: a compiler may assume that numbers are.
 fn is_spoiled(v: f32) -> bool {
   let bits = bitcast<u32>(v);
-  return (bits & 0x7f800000u) == 0x7f800000u && bits != 0xff800000u;
+  let exponent = 0x7f800000u;
+  let negative = 0x80000000u;
+  return (bits & exponent) == exponent && bits != (negative | exponent);
 }
 
 fn mark(token: i32, base: u32) {
