@@ -138,7 +138,7 @@ def report(chosen, results, keep, o):
         print(f"{category:12} {len(entries):5} {sum(bool(w) for _, _, w in entries):6} {sum(c.gpu for c, _, _ in entries):4} "
               f"{slowest[1].cpu_s:9.2f} {largest[1].rss_mb:6.0f}  {slowest[0].name[:50]}, {largest[0].name[:50]}")
     failed = sum(bool(wrong) for _, wrong in results)
-    print(f"{len(results)} runs, {failed} failed")
+    print(f"{len(results)} runs, {failed} failed; {sum(run.cpu_s for run, _ in results):.0f} s of processor time")
     for (category, problem), entries in sorted(groups.items()):
         print(f"\n{category}: {problem} ({len(entries)})")
         for case, detail in entries[:12]:

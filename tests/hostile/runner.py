@@ -16,7 +16,7 @@ import time
 
 from .case import Run
 
-KILL_AFTER_S = 30  # of waiting; a run that uses the processor is stopped by its own limit long before
+KILL_AFTER_S = 20  # of waiting; a run that uses the processor is stopped by its own limit long before
 DATA = 4 << 30  # that a run may allocate; with sanitizers, which reserve more than they use, that it may have in memory
 LARGEST_FILE = 2 << 30
 FOLDER = "folder"
@@ -107,9 +107,9 @@ def fingerprint(path):
         return FOLDER
     if stat.S_ISLNK(info.st_mode):
         return f"link to {os.readlink(path)}"
-    if stat.S_ISREG(info.st_mode) and info.st_blocks * 512 < 64 << 20:
-        with open(path, "rb") as f:
-            return hashlib.sha256(f.read(64 << 20)).hexdigest() + f" {info.st_size}"
+    if stat.S_ISREG(info.st_mode):
+        with open(path, "rb") as f:  # the beginning will do for a file that is large only in name
+            return hashlib.sha256(f.read(64 << 20 if info.st_size < 64 << 20 else 4096)).hexdigest() + f" {info.st_size}"
     return f"{stat.S_IFMT(info.st_mode):o} {info.st_rdev}"
 
 
