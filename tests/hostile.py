@@ -50,9 +50,11 @@ def main():
         return 0
     with tempfile.TemporaryDirectory(prefix="pteryx_hostile_") as work:
         work = pathlib.Path(work)
-        keep = o.keep or pathlib.Path(tempfile.gettempdir(), "pteryx_hostile_failed")
+        keep = (o.keep or pathlib.Path(tempfile.gettempdir(), "pteryx_hostile_failed")).resolve()
         remove(keep)
-        runner = Runner(o.tool, o.shaders or work / "shaders", o.asan, o.jobs)
+        shaders = (o.shaders or work / "shaders").resolve()
+        shaders.mkdir(parents=True, exist_ok=True)
+        runner = Runner(o.tool, shaders, o.asan, o.jobs)
         chosen = choose(o)
         if any(c.gpu for c in chosen):
             warm_up(runner, work)
