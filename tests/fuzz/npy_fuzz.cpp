@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const pteryx::fuzz::Input input(data, size);
   const auto array = pteryx::cli::parse_npy(input.bytes());
   if (array.ok() && !is_sound(*array)) std::abort();
-  if (!array.ok() && (array.status().code() != pteryx::Code::kInvalidArgument ||
+  if (!array.ok() && (array.status().code() != pteryx::Code::kInvalidProgram ||
                       array.status().message().empty())) {
     std::abort();
   }
