@@ -67,7 +67,15 @@ template <Number T, typename Value>
 CLI::Option* add_number(CLI::App& app, const std::string& names, Value& value, Bounds<T> bounds,
                         const std::string& help) {
   CLI::Option* const option = app.add_option_function<std::string>(
-      names, [&value](const std::string& text) { value = *parse_number<T>(text); }, help);
+      names,
+      [&value](const std::string& text) {
+        if constexpr (Number<Value>) {
+          value = *parse_number<T>(text);
+        } else {
+          value = parse_number<T>(text);  // an optional one
+        }
+      },
+      help);
   option->type_name(std::integral<T> ? "N" : "X");
   if constexpr (Number<Value>) option->default_str(fmt::format("{}", value));
   option->check([bounds](const std::string& text) { return number_problem(text, bounds); });

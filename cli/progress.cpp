@@ -1,6 +1,8 @@
 // The progress line. SPDX-License-Identifier: BSD-3-Clause
 #include "progress.h"
 
+#include <cmath>
+
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -21,7 +23,7 @@ void put(int terminal, std::string_view text) {
 }  // namespace
 
 std::string duration_text(double seconds) {
-  const auto whole = static_cast<int64_t>(seconds + 0.5);
+  const int64_t whole = std::lround(seconds);
   if (whole < 60) return fmt::format("{} s", whole);
   if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
   return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
