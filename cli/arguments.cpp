@@ -8,17 +8,6 @@
 namespace pteryx::cli {
 namespace {
 
-std::vector<std::string> split(std::string_view text, std::string_view separators) {
-  std::vector<std::string> parts;
-  for (size_t at = 0; at < text.size();) {
-    at = std::min(text.find_first_not_of(separators, at), text.size());
-    const size_t end = std::min(text.find_first_of(separators, at), text.size());
-    if (end > at) parts.emplace_back(text.substr(at, end - at));
-    at = end;
-  }
-  return parts;
-}
-
 const CLI::Option* find_option(const CLI::App& app, const std::string& name) {
   return name.size() > 1 && name[0] == '-' ? app.get_option_no_throw(name) : nullptr;
 }
@@ -47,6 +36,17 @@ size_t distance(std::string_view a, std::string_view b) {
 }
 
 }  // namespace
+
+std::vector<std::string> split(std::string_view text, std::string_view separators) {
+  std::vector<std::string> parts;
+  for (size_t at = 0; at < text.size();) {
+    at = std::min(text.find_first_not_of(separators, at), text.size());
+    const size_t end = std::min(text.find_first_of(separators, at), text.size());
+    if (end > at) parts.emplace_back(text.substr(at, end - at));
+    at = end;
+  }
+  return parts;
+}
 
 OptionTraits& traits(const CLI::Option* option) {
   static std::map<const CLI::Option*, OptionTraits> all;

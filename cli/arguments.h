@@ -128,6 +128,9 @@ void add_json(CLI::App& app, bool& as_json, const std::string& help);
 // The arguments with every list as its option repeated, which is what CLI11 is then given.
 std::vector<std::string> separate_lists(const CLI::App& app, std::vector<std::string> args);
 
+// The parts between separators, none of them empty.
+std::vector<std::string> split(std::string_view text, std::string_view separators);
+
 // The one of `names` that somebody who typed `word` may have meant; "" where none is near.
 std::string nearest(std::string_view word, const std::vector<std::string>& names);
 

@@ -296,11 +296,7 @@ Status Conversion::make(Progress& progress) {
   note("converting {}{}\n", printable(source_),
        cache_.empty() ? "" : "; the result is kept, see `pteryx cache`");
   progress.begin("converting " + source_);
-  const auto report =
-      convert::convert(source_, program_, {.progress = [&](uint64_t done, uint64_t total) {
-                         progress.set(done, total);
-                         return !InterruptGuard::interrupted();
-                       }});
+  const auto report = convert::convert(source_, program_, {.progress = follow(progress)});
   if (!report.ok()) return Status(report.status().code(), std::string(report.status().message()));
   for (const std::string& w : report->warnings) note("pteryx: {}\n", printable(w));
   if (cache_.empty()) return {};
@@ -368,14 +364,8 @@ void add_cache(CLI::App& app, Action& action) {
   };
   auto o = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("cache", "List or clear the kept conversions of models");
-  CLI::Option* verb = sub->add_option("action", o->verb, "list, or clear to remove them all")
-                          ->type_name("list|clear")
-                          ->check([](const std::string& text) {
-                            return text == "list" || text == "clear"
-                                       ? std::string()
-                                       : fmt::format("expected list or clear, got '{}'", text);
-                          });
-  traits(verb).choices = {"list", "clear"};
+  add_choice(*sub, "action", o->verb, {{"list", "list"}, {"clear", "clear"}},
+             "list, or clear to remove them all");
   add_json(*sub, o->as_json, "print as JSON");
   sub->callback([o, &action] {
     action = [o] {

@@ -234,20 +234,6 @@ class Chat {
   int exit_ = kSuccess;
 };
 
-json report(const ChatSession& session, const OpenedModel& opened, uint64_t seed) {
-  const generate::Generator& g = session.generator();
-  const generate::Timings& t = g.timings();
-  return {{"messages", messages_json(session.messages())},
-          {"prompt_tokens", t.prompt_tokens},
-          {"new_tokens", t.new_tokens},
-          {"stopped_by", name(g.reason())},
-          {"seed", seed},
-          {"load_ms", opened.load_ms},
-          {"prompt_ms", t.prompt_ms},
-          {"decode_ms", t.decode_ms},
-          {"gpu", opened.device->caps().adapter}};
-}
-
 // The message that is to be answered once; none: there will be a conversation.
 Result<std::optional<std::string>> only_message(const Options& o) {
   std::optional<std::string> text = o.prompt;
@@ -266,7 +252,11 @@ int answer_once(ChatSession& session, const OpenedModel& opened, std::string tex
                 const Options& o) {
   const auto outcome = session.say(std::move(text));
   if (!outcome.ok()) return fail(outcome.status());
-  if (o.as_json) print_json(report(session, opened, *o.sampling.seed));
+  if (o.as_json) {
+    json report = generation_json(opened, session.generator(), *o.sampling.seed);
+    report["messages"] = messages_json(session.messages());
+    print_json(report);
+  }
   return InterruptGuard::interrupted() ? kInterrupted : kSuccess;
 }
 

@@ -49,18 +49,8 @@ constexpr std::string_view kMore =
     "Several lines: paste them, put them between two \"\"\", or end a line with \\.\n"
     "A message that begins with / is written with two: //etc/hosts\n";
 
-std::vector<std::string> words(std::string_view text) {
-  std::vector<std::string> all;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(' '), text.size());
-    if (end > 0) all.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return all;
-}
-
 bool is_called(const Entry& c, std::string_view name) {
-  const auto aliases = words(c.aliases);
+  const auto aliases = split(c.aliases, " ");
   return c.name == name || std::find(aliases.begin(), aliases.end(), name) != aliases.end();
 }
 
@@ -74,7 +64,7 @@ Status no_such_command(std::string_view name) {
   std::vector<std::string> names;
   for (const Entry& c : kCommands) {
     names.emplace_back(c.name);
-    for (const std::string& alias : words(c.aliases)) names.push_back(alias);
+    for (const std::string& alias : split(c.aliases, " ")) names.push_back(alias);
   }
   const std::string near = nearest(name, names);
   return invalid_argument(fmt::format(
@@ -124,7 +114,7 @@ std::string chat_help() {
   std::string text;
   for (const Entry& c : kCommands) {
     text += fmt::format("{:<21}{}", fmt::format("{} {}", c.name, c.argument_name), c.help);
-    const auto aliases = words(c.aliases);
+    const auto aliases = split(c.aliases, " ");
     text += aliases.empty() ? "\n" : fmt::format(" (also {})\n", fmt::join(aliases, ", "));
   }
   return text + std::string(kMore);

@@ -140,6 +140,13 @@ LoadOptions load_options(const RunOptions& o, std::shared_ptr<gpu::Device> devic
   return options;
 }
 
+std::function<bool(uint64_t, uint64_t)> follow(Progress& progress) {
+  return [&progress](uint64_t done, uint64_t total) {
+    progress.set(done, total);
+    return !InterruptGuard::interrupted();
+  };
+}
+
 Status expect_program(const std::string& path) {
   using convert::FileKind;
   PTERYX_ASSIGN(const FileKind kind, convert::file_kind(path));

@@ -39,6 +39,9 @@ LoadOptions load_options(const RunOptions& o, std::shared_ptr<gpu::Device> devic
                          Progress* progress);
 std::vector<gpu::ProviderReport> survey();  // gpu::survey() without the libraries' own output
 
+// For what says how far it is: shows it, and stops it when the user does.
+std::function<bool(uint64_t done, uint64_t total)> follow(Progress& progress);
+
 // That a file is a program, and else what it is and what to do with it. Errors: kIo,
 // kInvalidProgram.
 Status expect_program(const std::string& path);

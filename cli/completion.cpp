@@ -12,12 +12,6 @@ std::string joined(const std::vector<std::string>& words) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-std::vector<std::string> names_of(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* c : commands(app)) names.push_back(c->get_name());
-  return names;
-}
-
 // In single quotes, for every shell.
 std::string in_quotes(std::string_view text) {
   std::string out = "'";
@@ -37,7 +31,7 @@ std::string bash(const CLI::App& app) {
       "    mapfile -t COMPREPLY < <(compgen -W '{} --help --version' -- \"$cur\")\n    return\n  "
       "fi\n"
       "  case ${{COMP_WORDS[1]}} in\n",
-      joined(names_of(app)));
+      joined(command_names(app)));
   for (const CLI::App* c : commands(app)) {
     std::vector<std::string> names;
     std::vector<std::string> words;
@@ -152,29 +146,14 @@ std::string fish(const CLI::App& app) {
 
 void add_completion(CLI::App& app, Action& action) {
   using Writer = std::string (*)(const CLI::App&);
-  struct Shell {
-    const char* name;
-    Writer writer;
-  };
-  static constexpr Shell kShells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
-  auto shell = std::make_shared<std::string>();
+  auto writer = std::make_shared<Writer>(nullptr);
   CLI::App* sub = app.add_subcommand("completion", "Print the completion script for a shell");
-  CLI::Option* const option =
-      sub->add_option("shell", *shell, "bash, zsh or fish")
-          ->required()
-          ->type_name("bash|zsh|fish")
-          ->check([](const std::string& text) {
-            for (const Shell& s : kShells) {
-              if (text == s.name) return std::string();
-            }
-            return fmt::format("expected bash, zsh or fish, got '{}'", text);
-          });
-  traits(option).choices = {"bash", "zsh", "fish"};
-  sub->callback([shell, &app, &action] {
-    action = [shell, &app]() -> int {
-      for (const Shell& s : kShells) {
-        if (*shell == s.name) write(s.writer(app));
-      }
+  add_choice(*sub, "shell", *writer, {{"bash", bash}, {"zsh", zsh}, {"fish", fish}},
+             "bash, zsh or fish")
+      ->required();
+  sub->callback([writer, &app, &action] {
+    action = [writer, &app]() -> int {
+      write((*writer)(app));
       return kSuccess;
     };
   });

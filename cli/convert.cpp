@@ -49,14 +49,6 @@ void add_common(CLI::App& sub, Options& o) {
   add_json(sub, o.as_json, "print the report as JSON");
 }
 
-// Stops when the user does, so that no half of a file stays.
-convert::Progress follow(Progress& progress) {
-  return [&progress](uint64_t done, uint64_t total) {
-    progress.set(done, total);
-    return !InterruptGuard::interrupted();
-  };
-}
-
 // The same kind of tensor in every layer is one line.
 struct Line {
   std::string target;

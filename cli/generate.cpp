@@ -85,17 +85,9 @@ void print_timings(const OpenedModel& m, const generate::Generator& g) {
 
 json report(const OpenedModel& m, const generate::Generator& g, const std::string& text,
             uint64_t seed, const std::vector<double>& log_probabilities) {
-  const generate::Timings& t = g.timings();
-  json j = {{"text", text},
-            {"ids", std::vector<int64_t>(g.ids().begin() + t.prompt_tokens, g.ids().end())},
-            {"prompt_tokens", t.prompt_tokens},
-            {"new_tokens", t.new_tokens},
-            {"stopped_by", name(g.reason())},
-            {"seed", seed},
-            {"load_ms", m.load_ms},
-            {"prompt_ms", t.prompt_ms},
-            {"decode_ms", t.decode_ms},
-            {"gpu", m.device->caps().adapter}};
+  json j = generation_json(m, g, seed);
+  j["text"] = text;
+  j["ids"] = std::vector<int64_t>(g.ids().begin() + g.timings().prompt_tokens, g.ids().end());
   if (!log_probabilities.empty()) j["log_probabilities"] = log_probabilities;
   return j;
 }

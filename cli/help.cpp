@@ -129,6 +129,12 @@ std::vector<const CLI::App*> commands(const CLI::App& app) {
   return {all.begin(), all.end()};
 }
 
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* c : commands(app)) names.push_back(c->get_name());
+  return names;
+}
+
 std::string usage_line(const CLI::App& command) {
   std::string line = "pteryx";
   if (command.get_parent() != nullptr) line += " " + command.get_name();

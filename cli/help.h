@@ -26,6 +26,7 @@ bool names_a_file(std::string_view value);
 // In the order in which they are shown.
 std::vector<OptionHelp> describe_options(const CLI::App& command);
 std::vector<const CLI::App*> commands(const CLI::App& app);
+std::vector<std::string> command_names(const CLI::App& app);
 std::string usage_line(const CLI::App& command);  // "pteryx generate [OPTIONS] MODEL"
 
 // As wide as the terminal, within reason.

@@ -11,12 +11,6 @@
 namespace pteryx::cli {
 namespace {
 
-std::vector<std::string> command_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* c : commands(app)) names.push_back(c->get_name());
-  return names;
-}
-
 std::vector<std::string> option_names(const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::Option* o : command.get_options()) {

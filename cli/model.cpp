@@ -6,6 +6,7 @@
 #include <limits>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "pteryx/base/excerpt.h"
 #include "pteryx/convert/file_kind.h"
@@ -160,6 +161,18 @@ generate::GenerateOptions SamplingArguments::options() {
   o.sampling = settings;
   o.sampling.seed = *seed;
   return o;
+}
+
+nlohmann::json generation_json(const OpenedModel& m, const generate::Generator& g, uint64_t seed) {
+  const generate::Timings& t = g.timings();
+  return {{"prompt_tokens", t.prompt_tokens},
+          {"new_tokens", t.new_tokens},
+          {"stopped_by", name(g.reason())},
+          {"seed", seed},
+          {"load_ms", m.load_ms},
+          {"prompt_ms", t.prompt_ms},
+          {"decode_ms", t.decode_ms},
+          {"gpu", m.device->caps().adapter}};
 }
 
 Result<std::vector<int64_t>> encode_text(const generate::Model& model, const std::string& path,

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "cache.h"
 #include "command.h"
 #include "interrupt.h"
@@ -45,6 +47,9 @@ void add_sampling_arguments(CLI::App& app, SamplingArguments& a);
 // Sets one of the sampling options by its name without dashes ("temperature"), as a chat does.
 // Errors: kInvalidArgument with what was expected.
 Status set_sampling(ops::SampleSettings& settings, std::string_view name, std::string_view value);
+
+// What came of a generation, for scripts: counts, times, seed and GPU.
+nlohmann::json generation_json(const OpenedModel& m, const generate::Generator& g, uint64_t seed);
 
 // The ids of a text that is to be continued. Errors: kInvalidArgument where the model has no
 // tokenizer, naming the option that takes ids instead.

@@ -36,7 +36,8 @@ class OutputFile {
   };
   OutputFile(std::string path, std::string temporary, std::FILE* file)
       : path_(std::move(path)), temporary_(std::move(temporary)), file_(file) {}
-  Status failed(int error) const;
+  Status failed(int error) const { return cannot_write(path_, error); }
+  static Status cannot_write(const std::string& path, int error);
 
   std::string path_;
   std::string temporary_;  // empty while it has no name, and once it has its own

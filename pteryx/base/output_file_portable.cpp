@@ -37,10 +37,7 @@ Result<OutputFile> OutputFile::create(const std::string& path) {
   }
   std::string temporary = fmt::format("{}.{:08x}.partial", target, std::random_device()());
   std::FILE* const file = std::fopen(temporary.c_str(), "wb");
-  if (file == nullptr) {
-    return io_error(
-        fmt::format("cannot write {}: {}", path, std::generic_category().message(errno)));
-  }
+  if (file == nullptr) return cannot_write(path, errno);
   return OutputFile(std::move(target), std::move(temporary), file);
 }
 
@@ -51,11 +48,6 @@ OutputFile::~OutputFile() {
   fs::remove(temporary_, ignored);
 }
 
-Status OutputFile::failed(int error) const {
-  return io_error(
-      fmt::format("cannot write {}: {}", path_, std::generic_category().message(error)));
-}
-
 Status OutputFile::seek(uint64_t offset) {
   if (std::fseek(file_.get(), 0, SEEK_SET) != 0) return failed(errno);
   for (uint64_t left = offset; left > 0;) {
@@ -63,12 +55,6 @@ Status OutputFile::seek(uint64_t offset) {
     if (std::fseek(file_.get(), step, SEEK_CUR) != 0) return failed(errno);
     left -= static_cast<uint64_t>(step);
   }
-  return {};
-}
-
-Status OutputFile::write(Bytes bytes) {
-  if (bytes.empty()) return {};
-  if (std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size()) return failed(errno);
   return {};
 }
 

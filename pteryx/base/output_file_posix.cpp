@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <random>
-#include <system_error>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -18,10 +17,6 @@
 
 namespace pteryx {
 namespace {
-
-Status cannot_write(const std::string& path, int error) {
-  return io_error(fmt::format("cannot write {}: {}", path, std::generic_category().message(error)));
-}
 
 std::string folder_of(const std::string& path) {
   const size_t slash = path.rfind('/');
@@ -91,17 +86,9 @@ OutputFile::~OutputFile() {
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
-Status OutputFile::failed(int error) const { return cannot_write(path_, error); }
-
 Status OutputFile::seek(uint64_t offset) {
   if (!fits<off_t>(offset)) return failed(EFBIG);
   if (::fseeko(file_.get(), static_cast<off_t>(offset), SEEK_SET) != 0) return failed(errno);
-  return {};
-}
-
-Status OutputFile::write(Bytes bytes) {
-  if (bytes.empty()) return {};
-  if (std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size()) return failed(errno);
   return {};
 }
 

@@ -55,6 +55,18 @@ def put(path, content):
         path.write_bytes(content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content)
 
 
+def replaced(document, path, v):
+    """A document with another value at the place that `path` leads to, or without it where that is `...`."""
+    at = document
+    for key in path[:-1]:
+        at = at[key]
+    if v is ...:
+        del at[path[-1]]
+    else:
+        at[path[-1]] = v
+    return document
+
+
 def link_to(target):
     """A symbolic link."""
     return lambda path: path.symlink_to(target)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 import json
 
-from .case import ANY, NO_LIBRARY, OPS, REFUSED, VALUES, Case
+from .case import ANY, NO_LIBRARY, OPS, REFUSED, VALUES, Case, replaced
 
 
 def sound():
@@ -11,15 +11,7 @@ def sound():
 
 
 def with_place(path, v):
-    c = sound()
-    at = c
-    for key in path[:-1]:
-        at = at[key]
-    if v is ...:
-        del at[path[-1]]
-    else:
-        at[path[-1]] = v
-    return {"cases": [c]}
+    return {"cases": [replaced(sound(), path, v)]}
 
 
 HUGE = (2**31, 2**32, 2**63 - 1, 2**63, 2**64 - 1, 10**30, -1, 1.5, "0", None, [], ...)

@@ -5,7 +5,7 @@ import json
 import struct
 
 from . import gguf
-from .case import ANY, NO_LIBRARY, OK, REFUSED, TOKENIZERS, Case, patched
+from .case import ANY, NO_LIBRARY, OK, REFUSED, TOKENIZERS, Case, patched, replaced
 
 SOURCE = {"m.gguf": gguf.sound}
 NAN = float("nan")
@@ -22,15 +22,7 @@ def small(size=64):
 
 def changed(path, v):
     """The small tokenizer with one place replaced; `path` leads there."""
-    t = small()
-    at = t
-    for key in path[:-1]:
-        at = at[key]
-    if v is ...:
-        del at[path[-1]]
-    else:
-        at[path[-1]] = v
-    return json.dumps(t)
+    return json.dumps(replaced(small(), path, v))
 
 
 DEEP = json.loads("[" * 500 + "]" * 500)
