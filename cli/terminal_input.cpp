@@ -38,6 +38,8 @@ SignalEvents::SignalEvents() {
 
 SignalEvents::~SignalEvents() {
   for (size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &before_[i], nullptr);
+  unsigned char number = 0;
+  while (::read(signal_pipe[0], &number, 1) == 1) static_cast<void>(std::raise(number));
 }
 
 TerminalInput::TerminalInput() {

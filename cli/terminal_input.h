@@ -11,6 +11,8 @@
 namespace pteryx::cli {
 
 // While there is one of these, SIGINT and the others of kSignals are events instead of an end.
+// Those that nobody took are raised again in the end: a Ctrl-C typed just behind a line stops its
+// answer.
 class SignalEvents {
  public:
   SignalEvents();
