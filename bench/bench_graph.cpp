@@ -26,16 +26,20 @@ void must(const Status& s) {
   std::exit(1);
 }
 
-// Random bytes that all constants point into, each at an address of its own: the device then holds
-// a copy for each.
+// Random bytes that all constants lie in, each at a place of its own: the device then holds a copy
+// for each.
 class RandomPool {
  public:
-  Bytes take(DType dtype, uint64_t bytes) {
+  ByteRange take(DType dtype, uint64_t bytes) {
     std::vector<std::byte>& pool = dtype == DType::kF16 ? halves_ : floats_;
     if (pool.empty()) fill(pool, dtype);
     next_ += 64;
     if (next_ + bytes > pool.size()) next_ = 64;
-    return Bytes(pool).subspan(next_, bytes);
+    return {dtype == DType::kF16 ? 1U : 0U, next_, bytes};
+  }
+  std::vector<SourcePtr> sources() const {
+    return {std::make_shared<MemorySource>("random f32", floats_),
+            std::make_shared<MemorySource>("random f16", halves_)};
   }
 
  private:
@@ -177,8 +181,8 @@ graph::ValueId GraphMaker::tensor(DType dtype, const Dims& dims) {
 }
 
 graph::ValueId GraphMaker::constant(DType dtype, const Dims& dims) {
-  const Bytes data = pool().take(dtype, static_cast<uint64_t>(numel(dims)) * size_bytes(dtype));
-  return value(graph::Tensor{.dtype = dtype, .max = dims, .data = data, .dim_order = {}});
+  const ByteRange data = pool().take(dtype, static_cast<uint64_t>(numel(dims)) * size_bytes(dtype));
+  return value(graph::Tensor{.dtype = dtype, .max = dims, .data = {data}, .dim_order = {}});
 }
 
 graph::ValueId GraphMaker::state(DType dtype, const Dims& dims) {
@@ -213,7 +217,7 @@ void GraphMaker::output(graph::ValueId from) {
   g_.outputs = {at};
 }
 
-Runner::Runner(graph::Graph g, const RunOptions& options) : constants_(device()) {
+Runner::Runner(graph::Graph g, const RunOptions& options) : constants_(device(), pool().sources()) {
   const ops::PlanContext context =
       must(make_context(device()->caps(), options.routes, options.precision));
   Layout layout = must(make_layout(g, context, {}));

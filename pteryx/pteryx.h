@@ -30,6 +30,7 @@
 #include "pteryx/base/dims.h"
 #include "pteryx/base/dtype.h"
 #include "pteryx/base/precision.h"
+#include "pteryx/base/source.h"
 #include "pteryx/base/status.h"
 
 namespace pteryx {
@@ -160,7 +161,8 @@ class Session {
   // Puts all state back to what it was after load.
   Status reset();
   // A blob that the program carries under a name, such as a tokenizer.
-  std::optional<std::span<const std::byte>> named_data(std::string_view key) const;
+  // Null: there is none.
+  std::shared_ptr<const Source> named_data(std::string_view key) const;
 
   const std::shared_ptr<gpu::Device>& device() const;
 

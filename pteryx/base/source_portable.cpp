@@ -22,7 +22,7 @@ class FileSource final : public Source {
   bool open() { return file_.open(name(), std::ios::in | std::ios::binary) != nullptr; }
   uint64_t size() const override { return size_; }
 
-  Status read(uint64_t offset, MutableBytes out) const override {
+  Result<bool> read(uint64_t offset, MutableBytes out) const override {
     if (!in_range(offset, out.size(), size_)) return ended(size_, offset, out.size());
     const std::lock_guard lock(mutex_);
     const auto at = static_cast<std::streamoff>(offset);
@@ -32,7 +32,7 @@ class FileSource final : public Source {
     const std::streamsize n =
         file_.sgetn(reinterpret_cast<char*>(out.data()), static_cast<std::streamsize>(out.size()));
     const auto got = static_cast<uint64_t>(n);
-    if (got == out.size()) return {};
+    if (got == out.size()) return true;
     // Where the file ends by now.
     const auto end = static_cast<std::streamoff>(file_.pubseekoff(0, std::ios::end, std::ios::in));
     return ended(std::min(offset + got, static_cast<uint64_t>(end)), offset, out.size());

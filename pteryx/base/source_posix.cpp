@@ -38,7 +38,7 @@ class FileSource final : public Source {
 
   uint64_t size() const override { return size_; }
 
-  Status read(uint64_t offset, MutableBytes out) const override {
+  Result<bool> read(uint64_t offset, MutableBytes out) const override {
     if (!in_range(offset, out.size(), size_)) return ended(size_, offset, out.size());
     for (uint64_t done = 0; done < out.size();) {
       const uint64_t part = std::min(out.size() - done, kLargestRead);
@@ -48,7 +48,7 @@ class FileSource final : public Source {
       if (n == 0) return ended(end(offset + done), offset, out.size());
       done += static_cast<uint64_t>(n);
     }
-    return {};
+    return true;
   }
 
  private:

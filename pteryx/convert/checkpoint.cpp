@@ -15,7 +15,7 @@ uint64_t SourceTensor::row_bytes() const {
 }
 
 Status SourceTensor::read_bytes(int64_t first_row, MutableBytes out) const {
-  Status s = file->read(offset + static_cast<uint64_t>(first_row) * row_bytes(), out);
+  Status s = file->read_now(offset + static_cast<uint64_t>(first_row) * row_bytes(), out);
   if (!s.ok()) return std::move(s).during(fmt::format("reading tensor '{}'", name));
   return s;
 }

@@ -224,8 +224,8 @@ TEST(Convert, KeepsFourBitSourcesBitForBit) {
   }
   bool found = false;
   for (const auto& [key, blob] : program->named_data()) {
-    found = found || (blob.bytes.size() == want.size() &&
-                      std::memcmp(blob.bytes.data(), want.data(), want.size()) == 0);
+    const Bytes bytes = *program->sources()[0]->view(blob.data.offset, blob.data.size);
+    found = found || std::ranges::equal(bytes, std::as_bytes(std::span(want)));
   }
   EXPECT_TRUE(found);
 }
@@ -237,10 +237,10 @@ TEST(Convert, TokenizerAndTemplateGoAlong) {
   ASSERT_TRUE(program.ok()) << program.status().message();
   const auto text = [&](std::string_view key) {
     const auto at = program->named_data().find(key);
-    return at == program->named_data().end()
-               ? std::string("absent")
-               : std::string(reinterpret_cast<const char*>(at->second.bytes.data()),
-                             at->second.bytes.size());
+    if (at == program->named_data().end()) return std::string("absent");
+    const ByteRange& data = at->second.data;
+    const RangeSource source(program->sources()[0], data.offset, data.size);
+    return *read_all(source, data.size);
   };
   EXPECT_EQ(text(program::kTokenizerKindKey), "gguf");
   EXPECT_EQ(text(program::kChatTemplateKey), "{{ messages }}");

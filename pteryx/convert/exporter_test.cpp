@@ -60,7 +60,7 @@ std::vector<std::string> program_calls(const std::string& path) {
   EXPECT_TRUE(p.ok()) << p.status().message();
   if (!p.ok()) return {};
   const program::MethodRecord* forward = p->find("forward");
-  const auto blob = program::parse_blob(forward->delegates.front().blob, p->named_data());
+  const auto blob = program::parse_blob(forward->delegates.front(), p->named_data());
   EXPECT_TRUE(blob.ok()) << blob.status().message();
   return blob.ok() ? calls_of(*blob) : std::vector<std::string>();
 }

@@ -55,7 +55,7 @@ Result<FileKind> file_kind(const SourcePtr& file) {
   if (file->size() == 0) return FileKind::kEmpty;
   std::array<char, 64> buffer{};
   const uint64_t size = std::min<uint64_t>(file->size(), buffer.size());
-  PTERYX_TRY(file->read(0, std::as_writable_bytes(std::span(buffer).first(size))));
+  PTERYX_TRY(file->read_now(0, std::as_writable_bytes(std::span(buffer).first(size))));
   const std::string_view start(buffer.data(), size);
   if (start.starts_with("GGUF")) return FileKind::kGguf;
   if (start.starts_with("PK\x03\x04")) return FileKind::kPyTorch;

@@ -92,7 +92,7 @@ class Cursor {
   }
   Status fill() {
     buffer_.resize(std::min(kWindowBytes, left()));
-    PTERYX_TRY(file_.read(at_, buffer_));
+    PTERYX_TRY(file_.read_now(at_, buffer_));
     window_ = buffer_;
     return {};
   }

@@ -24,7 +24,7 @@ Status read_header(const Source& file, Llama2c& m, bool& own_output) {
                                        file.size(), kHeaderBytes));
   }
   std::array<int32_t, 7> v{};
-  PTERYX_TRY(file.read(0, std::as_writable_bytes(std::span(v))));
+  PTERYX_TRY(file.read_now(0, std::as_writable_bytes(std::span(v))));
   own_output = v[5] < 0;
   if (own_output && v[5] >= -kLargest) v[5] = -v[5];
   for (const int32_t x : v) {

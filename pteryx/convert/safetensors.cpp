@@ -114,7 +114,7 @@ Result<Json> parse_header(std::string_view text) {
 Status parse(const SourcePtr& file, Checkpoint& into) {
   uint64_t length = 0;
   if (file->size() >= kLengthBytes) {
-    PTERYX_TRY(file->read(0, std::as_writable_bytes(std::span(&length, 1))));
+    PTERYX_TRY(file->read_now(0, std::as_writable_bytes(std::span(&length, 1))));
   }
   if (file->size() < kLengthBytes || length > kLargestSafetensorsHeader ||
       length > file->size() - kLengthBytes) {
@@ -122,7 +122,7 @@ Status parse(const SourcePtr& file, Checkpoint& into) {
         "not a safetensors file: a header of {} bytes in a file of {}", length, file->size()));
   }
   std::string text(length, '\0');
-  PTERYX_TRY(file->read(kLengthBytes, std::as_writable_bytes(std::span(text))));
+  PTERYX_TRY(file->read_now(kLengthBytes, std::as_writable_bytes(std::span(text))));
   PTERYX_ASSIGN(const Json header, parse_header(text));
   const DataPart data = {.start = kLengthBytes + length,
                          .size = file->size() - kLengthBytes - length};

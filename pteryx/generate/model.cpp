@@ -15,8 +15,10 @@ namespace {
 
 constexpr std::string_view kMethod = "forward";
 
-std::string_view as_text(Bytes bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+// A blob of the program, "" where it has none.
+Result<std::string> named_text(const Session& session, std::string_view key) {
+  const SourcePtr data = session.named_data(key);
+  return data == nullptr ? std::string() : read_all(*data, llm::kLargestTokenizer);
 }
 
 // What a metadata method gives; nothing where the program has no such method.
@@ -84,14 +86,14 @@ Status Model::read_info() {
 }
 
 Status Model::read_tokenizer(const std::string& file) {
-  if (const auto text = session_.named_data(program::kChatTemplateKey))
-    chat_template_ = as_text(*text);
+  PTERYX_ASSIGN(chat_template_, named_text(session_, program::kChatTemplateKey));
   if (!file.empty()) {
     PTERYX_ASSIGN(const std::string bytes, read_all(file, llm::kLargestTokenizer));
     PTERYX_ASSIGN(tokenizer_, llm::read_tokenizer(std::as_bytes(std::span(bytes))));
-  } else if (const auto bytes = session_.named_data(program::kTokenizerKey)) {
-    const auto kind = session_.named_data(program::kTokenizerKindKey);
-    PTERYX_ASSIGN(tokenizer_, llm::read_embedded_tokenizer(*bytes, kind ? as_text(*kind) : ""));
+  } else if (session_.named_data(program::kTokenizerKey) != nullptr) {
+    PTERYX_ASSIGN(const std::string bytes, named_text(session_, program::kTokenizerKey));
+    PTERYX_ASSIGN(const std::string kind, named_text(session_, program::kTokenizerKindKey));
+    PTERYX_ASSIGN(tokenizer_, llm::read_embedded_tokenizer(std::as_bytes(std::span(bytes)), kind));
   }
   if (tokenizer_ == nullptr) return {};
   PTERYX_TRY(llm::check_fit(*tokenizer_, info_.vocabulary));

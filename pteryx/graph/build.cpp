@@ -66,12 +66,12 @@ class Builder {
   Status parse_blobs() {
     for (size_t d = 0; d < method_.delegates.size(); ++d) {
       const program::DelegateRecord& record = method_.delegates[d];
-      if (record.id != "VulkanBackend") {
+      if (record.id != program::kVulkanDelegate) {
         return unsupported(
             fmt::format("delegate {} of '{}' is for the backend '{}', which Pteryx does not have",
                         d, method_.name, record.id));
       }
-      auto blob = program::parse_blob(record.blob, program_.named_data());
+      auto blob = program::parse_blob(record, program_.named_data());
       if (!blob.ok()) {
         return std::move(blob).status().during(
             fmt::format("reading delegate {} of method '{}'", d, method_.name));
@@ -154,8 +154,8 @@ class Builder {
   }
 
   static Tensor method_tensor(const TensorRecord& r) {
-    Tensor t{
-        .dtype = r.dtype, .max = r.sizes, .data = r.data, .dim_order = {}, .dynamic = r.dynamic};
+    Tensor t{.dtype = r.dtype, .max = r.sizes, .data = {}, .dim_order = {}, .dynamic = r.dynamic};
+    if (r.data) t.data.push_back(*r.data);
     if (r.data && !identity_order(r.dim_order)) t.dim_order = r.dim_order;
     return t;
   }
@@ -303,7 +303,7 @@ class Builder {
     const auto mark = [&](ValueId id) {
       if (id == kNoValue) return;
       auto* t = std::get_if<Tensor>(&g_.values[index(id)]);
-      if (t != nullptr && t->data) t->state = true;
+      if (t != nullptr && t->has_data()) t->state = true;
     };
     if (n.args.empty()) return;
     for (size_t a = 0; n.op != nullptr && a < n.args.size(); ++a) {
@@ -637,7 +637,9 @@ class Builder {
     if (const auto* b = std::get_if<bool>(&v)) return *b;
     if (const auto* s = std::get_if<std::string>(&v)) return *s;
     if (const auto* t = std::get_if<BlobTensor>(&v)) {
-      return Tensor{.dtype = t->dtype, .max = t->dims, .data = t->constant, .dim_order = {}};
+      Tensor tensor{.dtype = t->dtype, .max = t->dims, .data = {}, .dim_order = {}};
+      if (t->constant) tensor.data.push_back(*t->constant);
+      return tensor;
     }
     if (std::holds_alternative<program::BlobSymInt>(v)) return LiveScalar{};
     if (const auto* l = std::get_if<program::BlobIntList>(&v)) return IntList{l->items};
@@ -666,14 +668,14 @@ class Builder {
       return {};  // done by an earlier call
     const auto* from = call.args.size() == 2 ? g_.tensor(in.map[call.args[0]]) : nullptr;
     const auto* to = call.args.size() == 2 ? g_.tensor(in.map[call.args[1]]) : nullptr;
-    if (from == nullptr || to == nullptr || !from->data || from->dtype != to->dtype ||
-        from->max != to->max || to->data) {
+    if (from == nullptr || to == nullptr || !from->has_data() || from->dtype != to->dtype ||
+        from->max != to->max || to->has_data()) {
       return invalid_program(fmt::format(
           "delegate {}, call {}: prepack needs a constant and a result of equal type and "
           "shape",
           in.call.delegate, call.node_id));
     }
-    const Bytes data = *from->data;
+    const std::vector<ByteRange> data = from->data;
     const ValueId target = in.map[call.args[1]];
     if (index(target) <
         method_.values.size()) {  // the result leaves the delegate: it must be written each run
@@ -694,7 +696,7 @@ class Builder {
     for (size_t i = 0; i < g_.values.size(); ++i) {
       const auto* t = std::get_if<Tensor>(&g_.values[i]);
       const auto* s = std::get_if<LiveScalar>(&g_.values[i]);
-      ready[i] = t != nullptr ? (t->data || t->state || numel(t->max) == 0) : s == nullptr;
+      ready[i] = t != nullptr ? (t->has_data() || t->state || numel(t->max) == 0) : s == nullptr;
     }
     for (const ValueId id : g_.inputs) ready[index(id)] = true;
     const auto each = [&](ValueId id, const auto& visit) -> Status {

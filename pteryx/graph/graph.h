@@ -13,9 +13,9 @@
 #include <variant>
 #include <vector>
 
-#include "pteryx/base/bytes.h"
 #include "pteryx/base/dims.h"
 #include "pteryx/base/dtype.h"
+#include "pteryx/base/source.h"
 #include "pteryx/base/status.h"
 
 namespace pteryx::graph {
@@ -28,12 +28,15 @@ struct Null {};
 // Contents are dense row-major in the live dims, whatever order the file kept them in.
 struct Tensor {
   DType dtype = DType::kF32;
-  Dims max;                        // upper bound of every dim; sizes the memory
-  std::optional<Bytes> data;       // constant, or initial contents of state
-  std::vector<Bytes> parts;        // a constant put together of these, of which `data` is the first
+  Dims max;  // upper bound of every dim; sizes the memory
+  // Of a constant, or of state at first: where its bytes are, one range behind the other.
+  std::vector<ByteRange> data;
   std::vector<uint8_t> dim_order;  // of `data`; empty = row-major
   bool state = false;              // keeps its contents between runs
   bool dynamic = false;            // a method input whose live dims may be smaller than max
+
+  bool has_data() const { return !data.empty(); }
+  bool is_constant() const { return has_data() && !state; }
 };
 enum class ScalarKind : uint8_t { kInt, kBool, kDouble };
 // A scalar computed while running: symbolic sizes, positions, conditions.

@@ -91,7 +91,7 @@ Tensor Node::tensor(ValueId id) const {
 
 bool Node::is_constant(const Tensor& t) const {
   const graph::Tensor& stored = *graph_.tensor(t.id);
-  return stored.data.has_value() && !stored.state;
+  return stored.is_constant();
 }
 
 Dims Node::max_dims(ValueId id) const { return graph_.tensor(id)->max; }

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/program/constants.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "pteryx/base/checked.h"
@@ -19,26 +17,25 @@ bool same_layout(const TensorLayout& a, const TensorLayout& b) {
   return a.dtype == b.dtype && a.sizes == b.sizes && a.dim_order == b.dim_order;
 }
 
-uint64_t total_bytes(std::span<const Bytes> segments) {
+uint64_t total_bytes(std::span<const ByteRange> segments) {
   uint64_t n = 0;
-  for (const Bytes& s : segments)
-    n += s.size();  // they do not overlap, so the file's size bounds it
+  for (const ByteRange& s : segments)
+    n += s.size;  // they do not overlap, so the file's size bounds it
   return n;
 }
 
 // A blob that a data file has too must be the same there. Keys may share a segment, so what is
 // compared is bounded.
-Status merge_named_data(NamedData own, uint64_t segment_bytes, NamedData& into) {
+Status merge_named_data(NamedData own, uint64_t segment_bytes, NamedData& into,
+                        std::vector<SameBytes>& compare) {
   uint64_t left = 4 * segment_bytes;
   for (const auto& [key, blob] : own) {
     const auto other = into.find(key);
     if (other == into.end()) continue;
-    const Bytes theirs = other->second.bytes;
-    if (blob.bytes.size() > left || !std::ranges::equal(blob.bytes, theirs)) {
-      return invalid_program(
-          fmt::format("key {} has other data in the program than in a data file", quote(key)));
-    }
-    left -= blob.bytes.size();
+    const ByteRange theirs = other->second.data;
+    if (blob.data.size > left || blob.data.size != theirs.size) return different_data(key);
+    left -= blob.data.size;
+    compare.push_back({key, blob.data, theirs});
   }
   into.merge(own);  // keeps the data file's, which may have a layout
   return {};
@@ -46,9 +43,15 @@ Status merge_named_data(NamedData own, uint64_t segment_bytes, NamedData& into) 
 
 }  // namespace
 
+Status different_data(std::string_view key) {
+  return invalid_program(
+      fmt::format("key {} has other data in the program than in a data file", quote(key)));
+}
+
 Result<Constants::Table> Constants::read_table(std::string_view what,
                                                const pte::SubsegmentOffsets& from,
-                                               std::span<const Bytes> segments, Budget& budget) {
+                                               std::span<const ByteRange> segments,
+                                               Budget& budget) {
   if (count(from.offsets()) < 2)
     return Table{};  // entry 0 is "no data", and may name a segment that is not there
   if (from.segment_index() >= segments.size()) {
@@ -59,9 +62,9 @@ Result<Constants::Table> Constants::read_table(std::string_view what,
   PTERYX_TRY(budget.take(table.offsets->size(), sizeof(uint64_t)));
   for (uint32_t k = 0; k < table.offsets->size(); ++k) {
     const uint64_t offset = item(*table.offsets, k);
-    if (offset > table.segment.size()) {
+    if (offset > table.segment.size) {
       return invalid_program(fmt::format("{} {} offset {} is outside its segment ({})", what, k,
-                                         offset, table.segment.size()));
+                                         offset, table.segment.size));
     }
   }
   return table;
@@ -70,7 +73,7 @@ Result<Constants::Table> Constants::read_table(std::string_view what,
 Result<Constants> Constants::read(const Container& container, Budget& budget) {
   const pte::Program& root = *container.root;
   Constants c;
-  c.root_ = &root;
+  c.container_ = &container;
   if (root.constant_segment() != nullptr) {
     PTERYX_ASSIGN(c.constants_,
                   read_table(kConstant, *root.constant_segment(), container.segments, budget));
@@ -88,21 +91,21 @@ Result<Constants> Constants::read(const Container& container, Budget& budget) {
   return c;
 }
 
-Result<Bytes> Constants::find(std::string_view what, const Table& table, uint32_t index,
-                              uint64_t size) {
+Result<ByteRange> Constants::find(std::string_view what, const Table& table, uint32_t index,
+                                  uint64_t size) {
   const uint32_t n = count(table.offsets);
   if (index >= n) return invalid_program(fmt::format("{} {} of {}", what, index, n));
   const uint64_t offset = item(*table.offsets, index);
   const auto data = slice(table.segment, offset, size);
   if (!data) {
     return invalid_program(fmt::format("{} {} needs {} bytes at {}, segment has {}", what, index,
-                                       size, offset, table.segment.size()));
+                                       size, offset, table.segment.size));
   }
   return *data;
 }
 
-Result<Bytes> Constants::inline_constant(uint32_t index, uint64_t size) const {
-  const auto* const buffers = root_->constant_buffer();
+Result<ByteRange> Constants::inline_constant(uint32_t index, uint64_t size) const {
+  const auto* const buffers = container_->root->constant_buffer();
   if (index >= count(buffers)) {
     return invalid_program(fmt::format("{} {} of {}", kConstant, index, count(buffers)));
   }
@@ -111,14 +114,14 @@ Result<Bytes> Constants::inline_constant(uint32_t index, uint64_t size) const {
     return invalid_program(fmt::format("{} {} needs {} bytes, its buffer has {}", kConstant, index,
                                        size, count(storage)));
   }
-  return size == 0 ? Bytes() : *slice(bytes_of_list(*storage), 0, size);
+  return size == 0 ? ByteRange() : container_->range_of(bytes_of_list(*storage).first(size));
 }
 
-Result<Bytes> Constants::constant(uint32_t index, const TensorLayout& layout) const {
+Result<ByteRange> Constants::constant(uint32_t index, const TensorLayout& layout) const {
   const uint64_t size = size_bytes(layout);
-  PTERYX_ASSIGN(const Bytes data, constants_.offsets != nullptr
-                                      ? find(kConstant, constants_, index, size)
-                                      : inline_constant(index, size));
+  PTERYX_ASSIGN(const ByteRange data, constants_.offsets != nullptr
+                                          ? find(kConstant, constants_, index, size)
+                                          : inline_constant(index, size));
   if (!is_aligned(data, layout.dtype)) {
     return invalid_program(
         fmt::format("{} {} is misaligned for {}", kConstant, index, name(layout.dtype)));
@@ -126,11 +129,12 @@ Result<Bytes> Constants::constant(uint32_t index, const TensorLayout& layout) co
   return data;
 }
 
-Result<Bytes> Constants::initial_value(uint32_t index, const TensorLayout& layout) const {
+Result<ByteRange> Constants::initial_value(uint32_t index, const TensorLayout& layout) const {
   return find(kInitialValue, initial_values_, index, size_bytes(layout));
 }
 
-Status add_named_data(const Container& container, Budget& budget, NamedData& into) {
+Status add_named_data(const Container& container, Budget& budget, NamedData& into,
+                      std::vector<SameBytes>& compare) {
   const auto* const entries = container.root->named_data();
   if (count(entries) == 0) return {};
   if (count(container.root->segments()) == 0) return invalid_program("named data without segments");
@@ -146,16 +150,15 @@ Status add_named_data(const Container& container, Budget& budget, NamedData& int
       return invalid_program(fmt::format("key {} refers to segment {} of {}", quote(key),
                                          entry.segment_index(), container.segments.size()));
     }
-    const Bytes bytes = container.segments[entry.segment_index()];
-    const auto [at, added] =
-        own.try_emplace(std::move(key), NamedBlob{.bytes = bytes, .layout = {}});
+    const ByteRange data = container.segments[entry.segment_index()];
+    const auto [at, added] = own.try_emplace(std::move(key), NamedBlob{.data = data, .layout = {}});
     if (!added) return invalid_program(fmt::format("duplicate key {}", quote(at->first)));
   }
-  return merge_named_data(std::move(own), total_bytes(container.segments), into);
+  return merge_named_data(std::move(own), total_bytes(container.segments), into, compare);
 }
 
-Result<Bytes> external_data(const NamedData& named_data, std::string_view key,
-                            const TensorLayout& layout) {
+Result<ByteRange> external_data(const NamedData& named_data, std::string_view key,
+                                const TensorLayout& layout) {
   if (key.empty()) return invalid_program("external tensor has no name");
   const auto found = named_data.find(key);
   if (found == named_data.end()) {
@@ -168,7 +171,7 @@ Result<Bytes> external_data(const NamedData& named_data, std::string_view key,
                                        to_string(layout)));
   }
   // read_data_file has compared the layout with the blob's length.
-  const Bytes data = *slice(blob.bytes, 0, size_bytes(layout));
+  const ByteRange data = *slice(blob.data, 0, size_bytes(layout));
   if (!is_aligned(data, layout.dtype)) {
     return invalid_program(fmt::format("{} is misaligned for {}", quote(key), name(layout.dtype)));
   }

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "pteryx/base/bytes.h"
 #include "pteryx/base/status.h"
@@ -26,33 +28,41 @@ class Constants {
   static Result<Constants> read(const Container& container, Budget& budget);
 
   // All of them are as long as the layout says. Errors: kInvalidProgram.
-  Result<Bytes> constant(uint32_t index, const TensorLayout& layout) const;
-  // At any address: initial values are packed, and are copied before use.
-  Result<Bytes> initial_value(uint32_t index, const TensorLayout& layout) const;
+  Result<ByteRange> constant(uint32_t index, const TensorLayout& layout) const;
+  // At any offset: initial values are packed, and are copied before use.
+  Result<ByteRange> initial_value(uint32_t index, const TensorLayout& layout) const;
 
  private:
   struct Table {
     const flatbuffers::Vector<uint64_t>* offsets = nullptr;
-    Bytes segment;
+    ByteRange segment;
   };
   static Result<Table> read_table(std::string_view what, const pte::SubsegmentOffsets& from,
-                                  std::span<const Bytes> segments, Budget& budget);
-  static Result<Bytes> find(std::string_view what, const Table& table, uint32_t index,
-                            uint64_t size);
-  Result<Bytes> inline_constant(uint32_t index, uint64_t size) const;
+                                  std::span<const ByteRange> segments, Budget& budget);
+  static Result<ByteRange> find(std::string_view what, const Table& table, uint32_t index,
+                                uint64_t size);
+  Result<ByteRange> inline_constant(uint32_t index, uint64_t size) const;
 
-  const pte::Program* root_ = nullptr;
+  const Container* container_ = nullptr;
   Table constants_;
   Table initial_values_;
 };
 
+// Two places that must hold the same bytes.
+struct SameBytes {
+  std::string key;
+  ByteRange program;
+  ByteRange data_file;
+};
 // Adds the program's own blobs to those of data files. A key that both have must have the same
-// bytes in both.
-Status add_named_data(const Container& container, Budget& budget, NamedData& into);
+// bytes in both: `compare` says where they are.
+Status add_named_data(const Container& container, Budget& budget, NamedData& into,
+                      std::vector<SameBytes>& compare);
+Status different_data(std::string_view key);
 
 // Data of a tensor that lies outside the program. Errors: kInvalidProgram when absent or of another
 // layout.
-Result<Bytes> external_data(const NamedData& named_data, std::string_view key,
-                            const TensorLayout& layout);
+Result<ByteRange> external_data(const NamedData& named_data, std::string_view key,
+                                const TensorLayout& layout);
 
 }  // namespace pteryx::program

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "pteryx/program/program.h"
+#include "pteryx/program/testing/alone.h"
 #include "pteryx/program/testing/build.h"
 #include "pteryx/program/testing/expect.h"
 
@@ -18,6 +19,7 @@ using testing::expect_refused;
 using testing::expect_unsupported;
 using testing::FileBytes;
 using testing::Header;
+using testing::open_container;
 using testing::ProgramBuilder;
 
 // Offsets of the extended header's fields.
@@ -39,22 +41,22 @@ TEST(Container, ReadsSegmentsAfterALongHeader) {
   auto c = open_container(file);
   ASSERT_TRUE(c.ok()) << c.status().message();
   ASSERT_EQ(c->segments.size(), 1U);
-  EXPECT_EQ(c->segments[0].size(), 100U);
-  EXPECT_EQ(c->segments[0][0], std::byte{'x'});
+  EXPECT_EQ(c->segments[0].size, 100U);
+  EXPECT_EQ(file.bytes()[c->segments[0].offset], std::byte{'x'});
 }
 
 TEST(Container, ReadsSegmentsAfterAShortHeader) {
   const FileBytes file = with_segment(Header::kShort);
   auto c = open_container(file);
   ASSERT_TRUE(c.ok()) << c.status().message();
-  EXPECT_EQ(c->segments[0].size(), 100U);
+  EXPECT_EQ(c->segments[0].size, 100U);
 }
 
 TEST(Container, ReadsAFileWithoutHeader) {
   const FileBytes file = ProgramBuilder().finish(Header::kNone);
   auto c = open_container(file);
   ASSERT_TRUE(c.ok()) << c.status().message();
-  EXPECT_EQ(c->flatbuffer_bytes, file.size());
+  EXPECT_EQ(c->tables.size(), file.size());
 }
 
 // A program whose only segment is empty is written without a header.
@@ -64,7 +66,7 @@ TEST(Container, TakesAnEmptySegmentWithoutHeader) {
   const FileBytes file = b.finish(Header::kNone);
   auto c = open_container(file);
   ASSERT_TRUE(c.ok()) << c.status().message();
-  EXPECT_TRUE(c->segments[0].empty());
+  EXPECT_EQ(c->segments[0].size, 0U);
 }
 
 TEST(Container, TakesHeadersOfTheFuture) {
@@ -208,10 +210,9 @@ TEST(Container, RefusesTablesVisitedWithoutEnd) {
                  "program data is corrupt (FlatBuffer verification failed)");
 }
 
-TEST(Container, ParseWantsAlignedBytes) {
+TEST(Container, BytesMayBeAnywhere) {
   const FileBytes file(" " + with_segment().text());
-  expect_refused(Program::parse(file.bytes().subspan(1)), Code::kInvalidArgument,
-                 "program starts at an address that is not a multiple of 16");
+  EXPECT_TRUE(Program::parse(file.bytes().subspan(1)).ok());
 }
 
 }  // namespace

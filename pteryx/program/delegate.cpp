@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <limits>
-#include <span>
 #include <string_view>
 #include <utility>
 
@@ -21,61 +19,23 @@ namespace {
 
 using vk::GraphTypes;
 
-constexpr uint64_t kHeader = 30;
 constexpr uint64_t kNamed =
     std::numeric_limits<uint64_t>::max();  // offset of a constant that is named data
 // Ids of memory objects may leave gaps but become array indices, so they stay near the number of
 // values.
 constexpr uint64_t kMemoryObjectGap = 1U << 16;
 
-struct Regions {
-  Bytes flatbuffer;
-  Bytes constants;
-};
-
 std::string_view characters(Bytes bytes, size_t offset) {
   return {reinterpret_cast<const char*>(bytes.data()) + offset, 4};
 }
 
-Result<Bytes> region(Bytes blob, uint64_t offset, uint64_t size) {
-  const auto bytes = slice(blob, offset, size);
-  if (!bytes) {
+Result<ByteRange> region(const ByteRange& blob, uint64_t offset, uint64_t size) {
+  const auto range = slice(blob, offset, size);
+  if (!range) {
     return invalid_program(fmt::format("delegate header: region [{}, +{}) exceeds blob of {}",
-                                       offset, size, blob.size()));
+                                       offset, size, blob.size));
   }
-  return *bytes;
-}
-
-Result<Regions> read_header(Bytes blob) {
-  if (blob.size() < kHeader) {
-    return invalid_program(
-        fmt::format("delegate blob is not a Vulkan graph: {} bytes", blob.size()));
-  }
-  if (characters(blob, 4) != "VH00") {
-    return invalid_program(
-        fmt::format("delegate blob is not a Vulkan graph (magic {})", quote(characters(blob, 4))));
-  }
-  const uint64_t header_size = *read_at<uint16_t>(blob, 8);
-  const uint64_t flatbuffer_offset = *read_at<uint32_t>(blob, 10);
-  const uint64_t flatbuffer_size = *read_at<uint32_t>(blob, 14);
-  const uint64_t bytes_offset = *read_at<uint32_t>(blob, 18);
-  const uint64_t bytes_size = *read_at<uint64_t>(blob, 22);
-  if (header_size < kHeader || header_size > flatbuffer_offset) {
-    return invalid_program(fmt::format("delegate header size {}: expected {} to {}", header_size,
-                                       kHeader, flatbuffer_offset));
-  }
-  Regions r;
-  PTERYX_ASSIGN(r.flatbuffer, region(blob, flatbuffer_offset, flatbuffer_size));
-  if (bytes_offset < flatbuffer_offset + flatbuffer_size) {
-    return invalid_program(
-        fmt::format("delegate header: constants at {} overlap the graph [{}, +{})", bytes_offset,
-                    flatbuffer_offset, flatbuffer_size));
-  }
-  // Files before release 1.0 have constants there but no size for them.
-  const bool to_the_end = bytes_size == 0 && bytes_offset <= blob.size();
-  PTERYX_ASSIGN(r.constants,
-                region(blob, bytes_offset, to_the_end ? blob.size() - bytes_offset : bytes_size));
-  return r;
+  return *range;
 }
 
 Result<DType> read_dtype(vk::VkDataType type) {
@@ -109,8 +69,8 @@ constexpr std::array<std::string_view, std::variant_size_v<BlobValue>> kKindName
 
 class GraphReader {
  public:
-  GraphReader(const vk::VkGraph& graph, Bytes inline_constants, const NamedData& named_data,
-              uint64_t bytes)
+  GraphReader(const vk::VkGraph& graph, const ByteRange& inline_constants,
+              const NamedData& named_data, uint64_t bytes)
       : graph_(graph),
         inline_(inline_constants),
         named_(named_data),
@@ -242,7 +202,7 @@ class GraphReader {
       return invalid_program(
           fmt::format("constant {}: has length {}, need {}", id, where.length(), size));
     }
-    t.constant = Bytes();
+    t.constant = ByteRange();
     if (size == 0 && where.offset() != kNamed) return {};  // the offset of empty data means nothing
     PTERYX_ASSIGN(t.constant, where.offset() == kNamed ? named_constant(id, where, size, t)
                                                        : inline_constant(id, where.offset(), size));
@@ -252,17 +212,17 @@ class GraphReader {
     return {};
   }
 
-  Result<Bytes> inline_constant(uint32_t id, uint64_t offset, uint64_t size) const {
+  Result<ByteRange> inline_constant(uint32_t id, uint64_t offset, uint64_t size) const {
     const auto data = slice(inline_, offset, size);
     if (!data) {
       return invalid_program(fmt::format("constant {}: needs {} bytes at {}, region has {}", id,
-                                         size, offset, inline_.size()));
+                                         size, offset, inline_.size));
     }
     return *data;
   }
 
-  Result<Bytes> named_constant(uint32_t id, const vk::VkBytes& where, uint64_t size,
-                               BlobTensor& t) {
+  Result<ByteRange> named_constant(uint32_t id, const vk::VkBytes& where, uint64_t size,
+                                   BlobTensor& t) {
     if (count(where.named_key()) == 0)
       return invalid_program(fmt::format("constant {}: has no key", id));
     PTERYX_ASSIGN(t.constant_key, copy_text(where.named_key(), budget_));
@@ -271,12 +231,12 @@ class GraphReader {
       return invalid_program(fmt::format("constant {}: no data named {} (missing .ptd file?)", id,
                                          quote(t.constant_key)));
     }
-    const Bytes bytes = found->second.bytes;
-    if (bytes.size() < size) {
+    const ByteRange& data = found->second.data;
+    if (data.size < size) {
       return invalid_program(fmt::format("constant {}: {} has {} bytes, need {}", id,
-                                         quote(t.constant_key), bytes.size(), size));
+                                         quote(t.constant_key), data.size, size));
     }
-    return *slice(bytes, 0, size);
+    return *slice(data, 0, size);
   }
 
   Result<std::vector<BlobCall>> chain() {
@@ -328,7 +288,7 @@ class GraphReader {
   }
 
   const vk::VkGraph& graph_;
-  Bytes inline_;
+  ByteRange inline_;
   const NamedData& named_;
   Budget budget_;
   uint32_t n_;
@@ -336,19 +296,44 @@ class GraphReader {
 
 }  // namespace
 
-Result<Blob> parse_blob(Bytes blob, const NamedData& named_data) {
-  PTERYX_ASSIGN(const Regions regions, read_header(blob));
-  Bytes flatbuffer = regions.flatbuffer;
+Result<BlobRegions> read_blob_header(Bytes head, const ByteRange& blob) {
+  if (head.size() < kBlobHead) {
+    return invalid_program(fmt::format("delegate blob is not a Vulkan graph: {} bytes", blob.size));
+  }
+  if (characters(head, 4) != "VH00") {
+    return invalid_program(
+        fmt::format("delegate blob is not a Vulkan graph (magic {})", quote(characters(head, 4))));
+  }
+  const uint64_t header_size = *read_at<uint16_t>(head, 8);
+  const uint64_t flatbuffer_offset = *read_at<uint32_t>(head, 10);
+  const uint64_t flatbuffer_size = *read_at<uint32_t>(head, 14);
+  const uint64_t bytes_offset = *read_at<uint32_t>(head, 18);
+  const uint64_t bytes_size = *read_at<uint64_t>(head, 22);
+  if (header_size < kBlobHead || header_size > flatbuffer_offset) {
+    return invalid_program(fmt::format("delegate header size {}: expected {} to {}", header_size,
+                                       kBlobHead, flatbuffer_offset));
+  }
+  BlobRegions r;
+  PTERYX_ASSIGN(r.flatbuffer, region(blob, flatbuffer_offset, flatbuffer_size));
+  if (bytes_offset < flatbuffer_offset + flatbuffer_size) {
+    return invalid_program(
+        fmt::format("delegate header: constants at {} overlap the graph [{}, +{})", bytes_offset,
+                    flatbuffer_offset, flatbuffer_size));
+  }
+  // Files before release 1.0 have constants there but no size for them.
+  const bool to_the_end = bytes_size == 0 && bytes_offset <= blob.size;
+  PTERYX_ASSIGN(r.constants,
+                region(blob, bytes_offset, to_the_end ? blob.size - bytes_offset : bytes_size));
+  return r;
+}
+
+Result<Blob> parse_blob(const DelegateRecord& delegate, const NamedData& named_data) {
+  PTERYX_ASSIGN(const BlobRegions regions, read_blob_header(delegate.head, delegate.blob));
+  const Bytes flatbuffer = delegate.tables;
   if (flatbuffer.size() < 8 || characters(flatbuffer, 4) != "VK00") {
     return invalid_program(
         fmt::format("delegate graph identifier {} != 'VK00'",
                     flatbuffer.size() < 8 ? "''" : quote(characters(flatbuffer, 4))));
-  }
-  std::vector<uint64_t> copy;
-  if (reinterpret_cast<uintptr_t>(flatbuffer.data()) % sizeof(uint64_t) != 0) {
-    copy.resize(flatbuffer.size() / sizeof(uint64_t) + 1);
-    std::memcpy(copy.data(), flatbuffer.data(), flatbuffer.size());
-    flatbuffer = std::as_bytes(std::span(copy)).first(flatbuffer.size());
   }
   const auto* const graph = verified_root<vk::VkGraph>(flatbuffer);
   if (graph == nullptr)

@@ -14,10 +14,10 @@ namespace pteryx::program {
 
 struct BlobTensor {
   DType dtype = DType::kF32;
-  Dims dims;                      // upper bound
-  std::optional<Bytes> constant;  // exactly nbytes long, row-major
-  std::string constant_key;       // "" for inline constants
-  int32_t memory_object = -1;     // equal non-negative ids have disjoint lifetimes
+  Dims dims;                          // upper bound
+  std::optional<ByteRange> constant;  // exactly nbytes long, row-major
+  std::string constant_key;           // "" for inline constants
+  int32_t memory_object = -1;         // equal non-negative ids have disjoint lifetimes
 };
 struct BlobSymInt {};
 struct BlobIntList {
@@ -43,8 +43,18 @@ struct Blob {
   std::vector<uint32_t> outputs;
 };
 
+// Where the parts of a blob are.
+struct BlobRegions {
+  ByteRange flatbuffer;
+  ByteRange constants;
+};
+// How many bytes of a blob read_blob_header looks at; a smaller one is none.
+inline constexpr uint64_t kBlobHead = 30;
+// `head`: the first of these bytes, or all. Errors: kInvalidProgram.
+Result<BlobRegions> read_blob_header(Bytes head, const ByteRange& blob);
+
 // Errors: kInvalidProgram (malformed, or constant data missing), kUnsupported (a dtype or rank we
 // do not know).
-Result<Blob> parse_blob(Bytes blob, const NamedData& named_data);
+Result<Blob> parse_blob(const DelegateRecord& delegate, const NamedData& named_data);
 
 }  // namespace pteryx::program

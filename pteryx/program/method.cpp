@@ -78,7 +78,8 @@ Result<std::vector<std::string>> read_operators(const pte::ExecutionPlan& plan, 
   return operators;
 }
 
-Result<Bytes> find_delegate_blob(const pte::BackendDelegate& delegate, const Container& container) {
+Result<ByteRange> find_delegate_blob(const pte::BackendDelegate& delegate,
+                                     const Container& container) {
   const pte::BackendDelegateDataReference& where = *delegate.processed();
   const uint32_t index = where.index();
   switch (where.location()) {
@@ -89,7 +90,7 @@ Result<Bytes> find_delegate_blob(const pte::BackendDelegate& delegate, const Con
       }
       const auto* const data = blobs->Get(index)->data();
       if (data == nullptr) return invalid_program(fmt::format("inline data {} is empty", index));
-      return bytes_of_list(*data);
+      return container.range_of(bytes_of_list(*data));
     }
     case pte::DataLocation::SEGMENT:
       if (index >= container.segments.size()) {

@@ -1,11 +1,12 @@
 // A .pte program as plain records: parsed, range-checked, nothing interpreted yet. Needs no graph
-// and no GPU. Everything that a record points at (constants, blobs) lies inside the files, which
-// the Program keeps mapped.
+// and no GPU. Tables are in memory; constants and blobs are ranges of the files they lie in, and
+// stay there until somebody needs them.
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -19,6 +20,7 @@
 #include "pteryx/base/bytes.h"
 #include "pteryx/base/dims.h"
 #include "pteryx/base/dtype.h"
+#include "pteryx/base/source.h"
 #include "pteryx/base/status.h"
 
 namespace pteryx::program {
@@ -30,7 +32,7 @@ struct TensorLayout {
   std::vector<uint8_t> dim_order;
 };
 struct NamedBlob {
-  Bytes bytes;
+  ByteRange data;
   std::optional<TensorLayout> layout;  // only .ptd entries have one
 };
 using NamedData = std::map<std::string, NamedBlob, std::less<>>;
@@ -49,7 +51,7 @@ struct TensorRecord {
   std::optional<Placement> placement;
   // Constant bytes (no placement) or initial value of a mutable tensor (with placement); exactly
   // nbytes long.
-  std::optional<Bytes> data;
+  std::optional<ByteRange> data;
 };
 
 struct NullRecord {};
@@ -95,7 +97,10 @@ struct CompileSpec {
 };
 struct DelegateRecord {
   std::string id;  // "VulkanBackend"
-  Bytes blob;
+  ByteRange blob;
+  // Of a Vulkan blob: its beginning, and the graph if that says where it is, aligned to 8.
+  Bytes head = {};
+  Bytes tables = {};
   std::vector<CompileSpec> specs;
 };
 
@@ -110,29 +115,33 @@ struct MethodRecord {
   std::vector<uint64_t> buffer_sizes;  // of planned buffers; entry 0 unused
 };
 
+inline constexpr std::string_view kVulkanDelegate = "VulkanBackend";
+
 class Program {
  public:
-  // Maps and checks a program and its external data files. Errors: kIo, kInvalidProgram,
-  // kUnsupported.
+  // Checks a program and its external data files, whose bytes must be there; see ProgramLoad for
+  // those that come later. Errors: kIo, kInvalidProgram, kUnsupported.
+  static Result<Program> read(SourcePtr program, std::vector<SourcePtr> data_files = {});
+  // Over files, mapped.
   static Result<Program> open(const std::string& path,
                               std::span<const std::string> data_paths = {});
-  // The same over bytes in memory, which must outlive the Program and start at an address aligned
-  // to 16.
+  // Over bytes in memory, which must outlive the Program.
   static Result<Program> parse(Bytes program, std::span<const Bytes> data_files = {});
 
   std::span<const MethodRecord> methods() const { return methods_; }
   const MethodRecord* find(std::string_view name) const;
   const NamedData& named_data() const { return named_data_; }
-  uint64_t file_bytes() const { return file_bytes_; }
+  // What ranges refer to: the program, then its data files.
+  std::span<const SourcePtr> sources() const { return sources_; }
+  uint64_t file_bytes() const;
 
  private:
+  friend class ProgramLoad;
+
+  std::vector<SourcePtr> sources_;
   std::vector<MethodRecord> methods_;
   NamedData named_data_;
-  uint64_t file_bytes_ = 0;
-  std::vector<std::shared_ptr<const void>> keep_alive_;  // mapped files
+  std::deque<FetchedBytes> tables_;  // records point into these
 };
-
-// Checks a .ptd file and adds its entries to `into`. `what` names the file in messages.
-Status read_data_file(Bytes file, std::string_view what, NamedData& into);
 
 }  // namespace pteryx::program

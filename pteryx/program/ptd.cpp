@@ -1,4 +1,6 @@
 // External data files (.ptd). SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/program/ptd.h"
+
 #include <string>
 #include <string_view>
 #include <utility>
@@ -8,79 +10,42 @@
 
 #include "pteryx/base/checked.h"
 #include "pteryx/program/flat_tensor_generated.h"
-#include "pteryx/program/program.h"
 #include "pteryx/program/reader.h"
 
 namespace pteryx::program {
 namespace {
 
-constexpr uint64_t kSmallestFile = 64;
 constexpr uint32_t kHeader = 40;
 
-struct Extent {
-  Bytes flatbuffer;
-  Bytes segments;
-};
-
-Result<Extent> read_header(Bytes file) {
-  const auto characters = [&](size_t offset) {
-    return std::string_view(reinterpret_cast<const char*>(file.data()) + offset, 4);
-  };
-  if (file.size() < kSmallestFile || characters(4) != "FT01" || characters(8) != "FH01") {
-    return invalid_program("not a PTD file");
-  }
-  const uint32_t length = *read_at<uint32_t>(file, 12);
-  if (length < kHeader) {
-    return invalid_program(fmt::format("PTD header length {} < {}", length, kHeader));
-  }
-  // The FlatBuffer's first 8 bytes stand before the header, the others after it.
-  const uint64_t inserted = *read_at<uint64_t>(file, 16);
-  const auto flatbuffer_end = checked_add(inserted, *read_at<uint64_t>(file, 24));
-  const uint64_t base = *read_at<uint64_t>(file, 32);
-  const uint64_t size = *read_at<uint64_t>(file, 40);
-  if (inserted < length || !flatbuffer_end || *flatbuffer_end > base || base > file.size() ||
-      *flatbuffer_end > kMaxFlatBufferBytes) {
-    return invalid_program(fmt::format(
-        "PTD header is inconsistent: {} + {} bytes of metadata, data from {}, file has {}",
-        inserted, *read_at<uint64_t>(file, 24), base, file.size()));
-  }
-  const auto segments = slice(file, base, size);
-  if (!segments) {
-    return invalid_program(fmt::format("PTD file truncated: expected {} bytes from {}, have {}",
-                                       size, base, file.size() - base));
-  }
-  return Extent{.flatbuffer = *slice(file, 0, *flatbuffer_end), .segments = *segments};
-}
-
-Result<std::vector<Bytes>> read_segments(const ptd::FlatTensor& root, Bytes data) {
-  std::vector<Bytes> segments;
+Result<std::vector<ByteRange>> read_segments(const ptd::FlatTensor& root, const ByteRange& data) {
+  std::vector<ByteRange> segments;
   segments.reserve(root.segments()->size());
   for (uint32_t i = 0; i < root.segments()->size(); ++i) {
     const ptd::DataSegment& segment = *root.segments()->Get(i);
-    const auto bytes = slice(data, segment.offset(), segment.size());
-    if (!bytes) {
+    const auto range = slice(data, segment.offset(), segment.size());
+    if (!range) {
       return invalid_program(fmt::format("PTD segment {} exceeds the file: [{}, +{}) of {}", i,
-                                         segment.offset(), segment.size(), data.size()));
+                                         segment.offset(), segment.size(), data.size));
     }
-    segments.push_back(*bytes);
+    segments.push_back(*range);
   }
   return segments;
 }
 
-Result<NamedBlob> read_blob(const ptd::TensorLayout* layout, Bytes bytes) {
-  NamedBlob blob = {.bytes = bytes, .layout = {}};
+Result<NamedBlob> read_blob(const ptd::TensorLayout* layout, const ByteRange& data) {
+  NamedBlob blob = {.data = data, .layout = {}};
   if (layout == nullptr) return blob;
   PTERYX_ASSIGN(blob.layout, read_layout(static_cast<int8_t>(layout->scalar_type()),
                                          layout->sizes(), layout->dim_order()));
-  if (size_bytes(*blob.layout) > bytes.size()) {
+  if (size_bytes(*blob.layout) > data.size) {
     return invalid_program(fmt::format("{} needs {} bytes, segment has {}", to_string(*blob.layout),
-                                       size_bytes(*blob.layout), bytes.size()));
+                                       size_bytes(*blob.layout), data.size));
   }
   return blob;
 }
 
-Result<NamedData> read_entries(const ptd::FlatTensor& root, Bytes data, Budget& budget) {
-  PTERYX_ASSIGN(const std::vector<Bytes> segments, read_segments(root, data));
+Result<NamedData> read_entries(const ptd::FlatTensor& root, const ByteRange& data, Budget& budget) {
+  PTERYX_ASSIGN(const std::vector<ByteRange> segments, read_segments(root, data));
   const auto& entries = *root.named_data();
   PTERYX_TRY(budget.take(entries.size(), sizeof(NamedData::value_type)));
   NamedData named;
@@ -102,12 +67,8 @@ Result<NamedData> read_entries(const ptd::FlatTensor& root, Bytes data, Budget& 
   return named;
 }
 
-Result<NamedData> read_file(Bytes file) {
-  if (reinterpret_cast<uintptr_t>(file.data()) % 16 != 0) {
-    return invalid_argument("data file starts at an address that is not a multiple of 16");
-  }
-  PTERYX_ASSIGN(const Extent extent, read_header(file));
-  const auto* const root = verified_root<ptd::FlatTensor>(extent.flatbuffer);
+Result<NamedData> read_file(const DataExtent& extent, Bytes tables) {
+  const auto* const root = verified_root<ptd::FlatTensor>(tables);
   if (root == nullptr) {
     return invalid_program("PTD metadata is corrupt, or written by ExecuTorch 0.6");
   }
@@ -117,22 +78,48 @@ Result<NamedData> read_file(Bytes file) {
   if (root->segments() == nullptr || root->named_data() == nullptr) {
     return invalid_program("PTD file has no data table");
   }
-  Budget budget(extent.flatbuffer.size());
+  Budget budget(tables.size());
   return read_entries(*root, extent.segments, budget);
 }
 
 }  // namespace
 
-Status read_data_file(Bytes file, std::string_view what, NamedData& into) {
-  const std::string reading = fmt::format("reading {}", what);
-  auto named = read_file(file);
-  if (!named.ok()) return std::move(named).status().during(reading);
-  for (const auto& [key, blob] : *named) {
-    if (into.contains(key)) {
-      return invalid_program(fmt::format("duplicate key {}", quote(key))).during(reading);
-    }
+Result<DataExtent> read_data_extent(Bytes head, const ByteRange& file) {
+  const auto characters = [&](size_t offset) {
+    return std::string_view(reinterpret_cast<const char*>(head.data()) + offset, 4);
+  };
+  if (head.size() < kDataFileHead || characters(4) != "FT01" || characters(8) != "FH01") {
+    return invalid_program("not a PTD file");
   }
-  into.merge(*named);
+  const uint32_t length = *read_at<uint32_t>(head, 12);
+  if (length < kHeader) {
+    return invalid_program(fmt::format("PTD header length {} < {}", length, kHeader));
+  }
+  // The FlatBuffer's first 8 bytes stand before the header, the others after it.
+  const uint64_t inserted = *read_at<uint64_t>(head, 16);
+  const auto flatbuffer_end = checked_add(inserted, *read_at<uint64_t>(head, 24));
+  const uint64_t base = *read_at<uint64_t>(head, 32);
+  const uint64_t size = *read_at<uint64_t>(head, 40);
+  if (inserted < length || !flatbuffer_end || *flatbuffer_end > base || base > file.size ||
+      *flatbuffer_end > kMaxFlatBufferBytes) {
+    return invalid_program(fmt::format(
+        "PTD header is inconsistent: {} + {} bytes of metadata, data from {}, file has {}",
+        inserted, *read_at<uint64_t>(head, 24), base, file.size));
+  }
+  const auto segments = slice(file, base, size);
+  if (!segments) {
+    return invalid_program(fmt::format("PTD file truncated: expected {} bytes from {}, have {}",
+                                       size, base, file.size - base));
+  }
+  return DataExtent{.tables_size = *flatbuffer_end, .segments = *segments};
+}
+
+Status read_data_file(const DataExtent& extent, Bytes tables, NamedData& into) {
+  PTERYX_ASSIGN(NamedData named, read_file(extent, tables));
+  for (const auto& [key, blob] : named) {
+    if (into.contains(key)) return invalid_program(fmt::format("duplicate key {}", quote(key)));
+  }
+  into.merge(named);
   return {};
 }
 

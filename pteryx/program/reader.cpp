@@ -61,8 +61,8 @@ std::string_view view(const flatbuffers::String* text) {
   return text == nullptr ? std::string_view() : std::string_view(text->c_str(), text->size());
 }
 
-bool is_aligned(Bytes data, DType dtype) {
-  return data.empty() || reinterpret_cast<uintptr_t>(data.data()) % size_bytes(dtype) == 0;
+bool is_aligned(const ByteRange& data, DType dtype) {
+  return data.size == 0 || data.offset % size_bytes(dtype) == 0;
 }
 
 Result<TensorLayout> read_layout(int8_t scalar_type, const flatbuffers::Vector<int32_t>* sizes,

@@ -93,8 +93,8 @@ inline Bytes bytes_of_list(const flatbuffers::Vector<uint8_t>& list) {
   return std::as_bytes(std::span(list.Data(), list.size()));
 }
 
-// True if data of that element type may be read in place.
-bool is_aligned(Bytes data, DType dtype);
+// True if data of that element type may be read in place, in a file that is.
+bool is_aligned(const ByteRange& data, DType dtype);
 
 // dtype, sizes and dim_order as the file has them, checked. Errors: kInvalidProgram, kUnsupported.
 Result<TensorLayout> read_layout(int8_t scalar_type, const flatbuffers::Vector<int32_t>* sizes,

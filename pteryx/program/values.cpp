@@ -191,10 +191,10 @@ class ValueReader {
   }
 
   // With a placement the data is the tensor's first value, without one it is a constant.
-  Result<std::optional<Bytes>> data(const pte::Tensor& from, const TensorLayout& layout) {
-    const auto wrap = [](Result<Bytes> bytes) -> Result<std::optional<Bytes>> {
-      if (!bytes.ok()) return std::move(bytes).status();
-      return std::optional(*bytes);
+  Result<std::optional<ByteRange>> data(const pte::Tensor& from, const TensorLayout& layout) {
+    const auto wrap = [](Result<ByteRange> range) -> Result<std::optional<ByteRange>> {
+      if (!range.ok()) return std::move(range).status();
+      return std::optional(*range);
     };
     const auto* const extra = from.extra_tensor_info();
     const auto location = extra == nullptr ? pte::TensorDataLocation::SEGMENT : extra->location();
@@ -206,7 +206,7 @@ class ValueReader {
     if (location != pte::TensorDataLocation::SEGMENT) {
       return invalid_program(fmt::format("unknown data location {}", static_cast<int>(location)));
     }
-    if (from.data_buffer_idx() == 0) return std::optional<Bytes>();
+    if (from.data_buffer_idx() == 0) return std::optional<ByteRange>();
     return wrap(from.allocation_info() == nullptr
                     ? sources_.constants.constant(from.data_buffer_idx(), layout)
                     : sources_.constants.initial_value(from.data_buffer_idx(), layout));

@@ -33,9 +33,8 @@ Value literal(const graph::Value& v) {
   if (const auto* d = std::get_if<double>(&v)) return *d;
   if (const auto* b = std::get_if<bool>(&v)) return *b;
   if (const auto* s = std::get_if<std::string>(&v)) return *s;
-  if (const auto* t = std::get_if<graph::Tensor>(&v); t != nullptr && t->data) {
-    return TensorView{
-        .dtype = t->dtype, .dims = t->max, .data = t->data->data(), .size_bytes = t->data->size()};
+  if (const auto* t = std::get_if<graph::Tensor>(&v); t != nullptr && t->has_data()) {
+    return TensorView{.dtype = t->dtype, .dims = t->max};
   }
   return {};
 }
@@ -104,7 +103,7 @@ std::vector<Weight> list_weights(const Graph& g) {
   std::vector<Weight> weights;
   for (uint32_t i = 0; i < g.values.size(); ++i) {
     const auto* t = std::get_if<graph::Tensor>(&g.values[i]);
-    if (t == nullptr || (!t->data && !t->state)) continue;
+    if (t == nullptr || (!t->has_data() && !t->state)) continue;
     weights.push_back({std::string(g.label(ValueId{i})), t->dtype, t->max,
                        static_cast<uint64_t>(numel(t->max)) * size_bytes(t->dtype), t->state});
   }
@@ -132,7 +131,7 @@ std::string to_dot(const Graph& g) {
     const graph::Tensor& t = *g.tensor(id);
     text += fmt::format("  v{} [label=\"{}\\n{} {}\", shape={}];\n", graph::index(id),
                         escape(g.label(id)), name(t.dtype), to_string(t.max),
-                        t.data || t.state ? "cylinder" : "ellipse");
+                        t.has_data() || t.state ? "cylinder" : "ellipse");
   };
   for (size_t i = 0; i < g.nodes.size(); ++i) {
     const graph::Node& n = g.nodes[i];

@@ -232,7 +232,7 @@ class Maker {
       const ValueId from = g_.nodes[i].args[0];
       const ValueId to = g_.nodes[i].args.back();
       const graph::Tensor* t = g_.tensor(to);
-      if (changing[index(from)] || changing[index(to)] || t->data || g_.has_jumps ||
+      if (changing[index(from)] || changing[index(to)] || t->has_data() || g_.has_jumps ||
           t->dtype != g_.tensor(from)->dtype) {
         continue;
       }
@@ -257,7 +257,7 @@ class Maker {
     if (r != kNone) return r;
     r = static_cast<uint32_t>(l_.roots.size());
     const graph::Tensor& t = *g_.tensor(id);
-    l_.roots.push_back({.value = id, .constant = t.data && !t.state, .state = t.state});
+    l_.roots.push_back({.value = id, .constant = t.is_constant(), .state = t.state});
     return r;
   }
 
@@ -308,7 +308,7 @@ class Maker {
       if (l_.place[i] != Place::kItem) continue;
       const ValueId x = g_.nodes[i].args[0];
       const ValueId input = g_.has_jumps ? kNoValue : trace_to_input(x, i);
-      const bool known = g_.tensor(x)->data && !g_.tensor(x)->state;
+      const bool known = g_.tensor(x)->is_constant();
       l_.item_source[i] = input != kNoValue ? root(input) : root(x);
       if ((input == kNoValue && !known) || has_live_scalar_args(i)) starts.insert(i);
       l_.roots[l_.item_source[i]].host = true;
@@ -426,7 +426,7 @@ class Maker {
       reads_loose = reads_loose || loose[index(id)];
       if (inside[index(id)] || taken[index(id)]) return;
       const auto* t = g_.tensor(id);
-      if (t != nullptr && !(t->data && !t->state)) {
+      if (t != nullptr && !t->is_constant()) {
         b.key_tensors.push_back(id);
         taken[index(id)] = true;
       } else if (std::holds_alternative<graph::LiveScalar>(g_[id])) {
@@ -686,7 +686,7 @@ class Maker {
   Status plan_scratch() {
     if (g_.has_jumps) return {};
     std::vector<uint64_t> largest;
-    std::set<std::pair<const std::byte*, std::string>> relaid;
+    std::set<std::pair<std::vector<ByteRange>, std::string>> relaid;
     for (uint32_t i = 0; i < g_.nodes.size(); ++i) {
       if (l_.place[i] != Place::kGpu) continue;
       ops::Plan plan(context_);
@@ -697,7 +697,7 @@ class Maker {
       for (size_t k = 0; k < plan.scratch_bytes.size(); ++k)
         largest[k] = std::max(largest[k], plan.scratch_bytes[k]);
       for (const ops::PlannedConstant& c : plan.constants) {
-        const bool first = relaid.emplace(g_.tensor(c.source)->data->data(), c.layout).second;
+        const bool first = relaid.emplace(g_.tensor(c.source)->data, c.layout).second;
         if (first) l_.memory.constants += c.size_bytes;
       }
     }

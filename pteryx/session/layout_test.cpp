@@ -94,8 +94,10 @@ TEST(Layout, AConstantInAnotherLayoutCountsOnce) {
   const auto constants = [&](int nodes, std::string_view route) {
     Draft d;
     const ValueId x = d.tensor({1, 8});
-    const ValueId w = d.value(Tensor{.dtype = DType::kU8, .max = {5, 4}, .data = Bytes(codes)});
-    const ValueId s = d.value(Tensor{.dtype = DType::kF32, .max = {1, 8}, .data = Bytes(numbers)});
+    const ValueId w =
+        d.value(Tensor{.dtype = DType::kU8, .max = {5, 4}, .data = {{0, 0, codes.size()}}});
+    const ValueId s =
+        d.value(Tensor{.dtype = DType::kF32, .max = {1, 8}, .data = {{0, 4096, numbers.size()}}});
     const ValueId group = d.value(int64_t{8});
     d.g.inputs = {x};
     for (int i = 0; i < nodes; ++i) {

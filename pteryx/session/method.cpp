@@ -16,98 +16,7 @@ namespace {
 // A backward jump makes a loop; a hostile program may make it endless.
 constexpr uint64_t kBlockBudget = 10'000'000;
 
-// Copies constant bytes kept in another dim order into row-major memory.
-std::vector<std::byte> to_row_major(const graph::Tensor& t) {
-  std::vector<std::byte> out(t.data->size());
-  const size_t element = size_bytes(t.dtype);
-  const Dims from = strides_for_order(t.max, t.dim_order);
-  const Dims to = contiguous_strides(t.max);
-  const int64_t n = numel(t.max);
-  for (int64_t i = 0; i < n; ++i) {
-    int64_t at = 0;
-    for (size_t d = 0; d < t.max.rank(); ++d) at += i / to[d] % t.max[d] * from[d];
-    std::memcpy(&out[static_cast<size_t>(i) * element],
-                t.data->data() + static_cast<size_t>(at) * element, element);
-  }
-  return out;
-}
-
-std::vector<std::byte> joined(const graph::Tensor& t) {
-  std::vector<std::byte> out;
-  out.reserve(static_cast<size_t>(numel(t.max)) * size_bytes(t.dtype));
-  for (const Bytes part : t.parts) out.insert(out.end(), part.begin(), part.end());
-  return out;
-}
-
 }  // namespace
-
-Result<gpu::BufferId> ConstantPool::upload(const graph::Tensor& t, std::string_view label,
-                                           const LoadOptions& options) {
-  const auto key = std::make_tuple(t.data->data(), t.dtype, t.parts.size());
-  if (const auto it = buffers_.find(key); it != buffers_.end()) return it->second.get();
-  std::vector<std::byte> changed;
-  Bytes bytes = *t.data;
-  if (!t.parts.empty()) {
-    changed = joined(t);
-    bytes = changed;
-  }
-  if (!t.dim_order.empty()) {
-    changed = to_row_major(t);
-    bytes = changed;
-  }
-  if (t.dtype == DType::kI64) {  // only indices come here
-    const ops::HostTensor wide{t.dtype, t.max, const_cast<std::byte*>(bytes.data())};
-    std::vector<std::byte> narrow(bytes.size() / 2);
-    const ops::HostTensor to{DType::kI32, t.max, narrow.data()};
-    for (int64_t i = 0; i < wide.numel(); ++i) {
-      if (!fits<int32_t>(wide.integer(i))) {
-        return invalid_program(fmt::format("constant {}: element {} is {}, which does not fit i32",
-                                           label, i, wide.integer(i)));
-      }
-      to.put_integer(i, wide.integer(i));
-    }
-    changed = std::move(narrow);
-    bytes = changed;
-  }
-  PTERYX_ASSIGN(OwnedBuffer buffer,
-                make_buffer(device_, bytes.size(), gpu::BufferKind::kStorage, label));
-  constexpr uint64_t kChunk = 32U << 20;
-  for (uint64_t at = 0; at < bytes.size(); at += kChunk) {
-    const uint64_t size = std::min<uint64_t>(kChunk, bytes.size() - at);
-    PTERYX_TRY(device_->write(buffer.get(), at, bytes.subspan(at, size)));
-    done_ += size;
-    if (options.progress && !options.progress("uploading weights", done_, total_)) {
-      return Status(Code::kCancelled, "load cancelled while uploading weights");
-    }
-  }
-  const gpu::BufferId id = buffer.get();
-  buffers_.emplace(key, std::move(buffer));
-  return id;
-}
-
-Result<gpu::BufferId> ConstantPool::relaid(const graph::Tensor& t, gpu::BufferId source,
-                                           const ops::PlannedConstant& wanted) {
-  const auto key = std::make_pair(t.data->data(), wanted.layout);
-  if (const auto it = relaid_.find(key); it != relaid_.end()) return it->second.get();
-  const ops::PlannedDispatch& d = wanted.make;
-  constexpr gpu::BindingKind kKinds[] = {gpu::BindingKind::kUniform, gpu::BindingKind::kStorageRead,
-                                         gpu::BindingKind::kStorageReadWrite};
-  PTERYX_ASSIGN(const gpu::PipelineId pipeline,
-                device_->create_pipeline({.label = d.label, .code = d.code, .bindings = kKinds}));
-  PTERYX_TRY(device_->finish_pipelines());
-  PTERYX_ASSIGN(OwnedBuffer made,
-                make_buffer(device_, wanted.size_bytes, gpu::BufferKind::kStorage, wanted.layout));
-  PTERYX_ASSIGN(const OwnedBuffer params,
-                make_buffer(device_, align_up(std::max<uint64_t>(d.params.size(), 16), 16),
-                            gpu::BufferKind::kUniform, d.label));
-  PTERYX_TRY(device_->write(params.get(), 0, d.params));
-  const gpu::Binding bound[] = {{params.get(), 0, 0}, {source, 0, 0}, {made.get(), 0, 0}};
-  PTERYX_ASSIGN(const gpu::BindGroupId id, device_->create_bindings(pipeline, bound, d.label));
-  const OwnedBindings bindings(device_, id);
-  const gpu::Dispatch dispatch{pipeline, id, d.grid};
-  PTERYX_TRY(device_->submit(std::span(&dispatch, 1), {}));
-  return relaid_.emplace(key, std::move(made)).first->second.get();
-}
 
 Method::Method(graph::Graph graph, Layout layout, std::shared_ptr<gpu::Device> device,
                ops::PlanContext context, ConstantPool& constants, uint32_t plan_cache)
@@ -188,16 +97,14 @@ Status Method::allocate(const LoadOptions& options) {
 Status Method::init_host(uint32_t i) {
   const Root& r = layout_.roots[i];
   const graph::Tensor& t = *graph_.tensor(r.value);
-  if (r.constant && t.dim_order.empty() && t.parts.empty()) {
-    root_host_[i] =
-        const_cast<std::byte*>(t.data->data());  // read only: a constant is never a result
+  if (r.constant) {
+    ConstantBytes& bytes = host_constants_.emplace_back(t, constants_.sources());
+    PTERYX_TRY(bytes.read_now());
+    // Read only: a constant is never a result.
+    root_host_[i] = const_cast<std::byte*>(bytes.bytes().data());
     return {};
   }
-  if (r.constant) {
-    memory_[i] = t.parts.empty() ? to_row_major(t) : joined(t);
-  } else {
-    memory_[i].resize(std::max<uint64_t>(r.host_bytes, 1));
-  }
+  memory_[i].resize(std::max<uint64_t>(r.host_bytes, 1));
   root_host_[i] = memory_[i].data();
   return {};
 }
@@ -208,9 +115,11 @@ Status Method::init_state() {
     if (!r.state || (!r.gpu && !r.host)) continue;
     const graph::Tensor& t = *graph_.tensor(r.value);
     std::vector<std::byte> initial(r.host_bytes);
-    if (t.data)
-      initial = t.dim_order.empty() ? std::vector<std::byte>(t.data->begin(), t.data->end())
-                                    : to_row_major(t);
+    if (t.has_data()) {
+      ConstantBytes bytes(t, constants_.sources());
+      PTERYX_TRY(bytes.read_now());
+      initial.assign(bytes.bytes().begin(), bytes.bytes().end());
+    }
     if (r.host && !initial.empty()) std::memcpy(root_host_[i], initial.data(), initial.size());
     if (r.gpu && t.dtype != DType::kI64)
       PTERYX_TRY(device_->write(root_buffer_[i].buffer, 0, initial));

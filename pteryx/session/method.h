@@ -2,42 +2,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <map>
+#include <deque>
 #include <memory>
 #include <span>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "pteryx/graph/graph.h"
 #include "pteryx/ops/op.h"
 #include "pteryx/pteryx.h"
+#include "pteryx/session/constants.h"
 #include "pteryx/session/layout.h"
 #include "pteryx/session/loop.h"
 #include "pteryx/session/owned.h"
 
 namespace pteryx {
-
-// Constants on the GPU, shared by every method of a session; keyed by where their bytes lie in the
-// file.
-class ConstantPool {
- public:
-  explicit ConstantPool(std::shared_ptr<gpu::Device> device) : device_(std::move(device)) {}
-  // Uploads `t` or finds it. Progress counts bytes.
-  Result<gpu::BufferId> upload(const graph::Tensor& t, std::string_view label,
-                               const LoadOptions& options);
-  // The same bytes in another layout, made from the uploaded buffer by its dispatch, or found.
-  Result<gpu::BufferId> relaid(const graph::Tensor& t, gpu::BufferId source,
-                               const ops::PlannedConstant& wanted);
-  void set_total(uint64_t bytes) { total_ = bytes; }
-
- private:
-  std::shared_ptr<gpu::Device> device_;
-  std::map<std::tuple<const std::byte*, DType, size_t>, OwnedBuffer> buffers_;
-  std::map<std::pair<const std::byte*, std::string>, OwnedBuffer> relaid_;
-  uint64_t done_ = 0;
-  uint64_t total_ = 0;
-};
 
 // Everything a block needs on the GPU for one set of live sizes, and whatever scalars its plans did
 // not look at.
@@ -142,8 +121,9 @@ class Method final : public ops::Host {
   std::vector<OwnedBuffer> owned_;  // slots, private roots
   std::vector<gpu::Binding> root_buffer_;
   std::vector<std::vector<std::byte>> memory_;  // host memory that roots own
-  std::vector<std::byte*> root_host_;           // where each root's host memory is
-  std::vector<bool> stage_;  // inputs that must be copied: written, or handed out again
+  std::deque<ConstantBytes> host_constants_;
+  std::vector<std::byte*> root_host_;  // where each root's host memory is
+  std::vector<bool> stage_;            // inputs that must be copied: written, or handed out again
   OwnedBuffer readback_;
   OwnedBuffer inbox_;
   std::vector<std::byte> inbox_host_;  // what inbox_ shall hold

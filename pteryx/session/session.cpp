@@ -59,7 +59,9 @@ Result<Session> Session::load(const std::string& path, const LoadOptions& option
 
   PTERYX_ASSIGN(const ops::PlanContext context,
                 make_context(impl->device->caps(), options.routes, options.precision));
-  impl->constants = std::make_unique<ConstantPool>(impl->device);
+  const std::span<const SourcePtr> sources = impl->program.sources();
+  impl->constants = std::make_unique<ConstantPool>(
+      impl->device, std::vector<SourcePtr>(sources.begin(), sources.end()));
   struct Prepared {
     graph::Graph graph;
     Layout layout;
@@ -120,11 +122,13 @@ Method* Session::find(std::string_view method) const {
   return nullptr;
 }
 
-std::optional<Bytes> Session::named_data(std::string_view key) const {
+SourcePtr Session::named_data(std::string_view key) const {
   const auto& all = impl_->program.named_data();
   const auto it = all.find(key);
-  if (it == all.end()) return std::nullopt;
-  return it->second.bytes;
+  if (it == all.end()) return nullptr;
+  const ByteRange& data = it->second.data;
+  return std::make_shared<RangeSource>(impl_->program.sources()[data.source], data.offset,
+                                       data.size);
 }
 
 const std::shared_ptr<gpu::Device>& Session::device() const { return impl_->device; }

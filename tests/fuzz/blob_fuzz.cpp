@@ -12,7 +12,7 @@
 #include "check.h"
 #include "input.h"
 
-#include "pteryx/program/delegate.h"
+#include "pteryx/program/testing/alone.h"
 
 namespace {
 
@@ -22,13 +22,12 @@ bool is_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
 
 pteryx::program::NamedData data_for_keys(std::string_view text) {
   constexpr size_t kKey = 64;  // hexadecimal digits of a SHA-256
-  static const std::vector<uint64_t> zeros(1 << 17);
   pteryx::program::NamedData named;
   size_t run = 0;
   for (size_t i = 0; i < text.size() && named.size() < 256; ++i) {
     run = is_hex(text[i]) ? run + 1 : 0;
     if (run != kKey) continue;
-    named[std::string(text.substr(i + 1 - kKey, kKey))].bytes = std::as_bytes(std::span(zeros));
+    named[std::string(text.substr(i + 1 - kKey, kKey))].data = {1, 0, 1 << 20};
     run = 0;
   }
   return named;
@@ -42,7 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     text.remove_prefix(magic - 4);
   }
   const pteryx::fuzz::Input input(text.data(), text.size());
-  const auto blob = pteryx::program::parse_blob(input.bytes(), data_for_keys(text));
+  const auto blob = pteryx::program::testing::parse_blob(input.bytes(), data_for_keys(text));
   if (!blob.ok() && !pteryx::fuzz::is_refusal(blob.status())) std::abort();
   return 0;
 }

@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 #include <variant>
@@ -10,6 +11,7 @@
 #include "pteryx/graph/passes/passes.h"
 #include "pteryx/ops/table.h"
 #include "pteryx/program/program.h"
+#include "pteryx/program/testing/alone.h"
 #include "pteryx/session/layout.h"
 
 namespace pteryx::fuzz {
@@ -30,32 +32,45 @@ void touch(Bytes bytes) {
   sink = bytes.back();
 }
 
-void touch(const MethodRecord& m) {
-  for (const auto& v : m.values) {
-    const auto* const tensor = std::get_if<TensorRecord>(&v);
-    if (tensor != nullptr && tensor->data) touch(*tensor->data);
-  }
-  for (const DelegateRecord& d : m.delegates) touch(d.blob);
+void touch(const Program& p, const ByteRange& range) {
+  const auto bytes = p.sources()[range.source]->view(range.offset, range.size);
+  if (!bytes) std::abort();
+  touch(*bytes);
 }
 
-void touch(const graph::Graph& g) {
+void touch(const Program& p, const MethodRecord& m) {
+  for (const auto& v : m.values) {
+    const auto* const tensor = std::get_if<TensorRecord>(&v);
+    if (tensor != nullptr && tensor->data) touch(p, *tensor->data);
+  }
+  for (const DelegateRecord& d : m.delegates) {
+    touch(p, d.blob);
+    touch(d.head);
+    touch(d.tables);
+  }
+}
+
+void touch(const Program& p, const graph::Graph& g) {
   for (const auto& v : g.values) {
     const auto* const tensor = std::get_if<graph::Tensor>(&v);
-    if (tensor != nullptr && tensor->data) touch(*tensor->data);
+    if (tensor == nullptr) continue;
+    for (const ByteRange& part : tensor->data) touch(p, part);
   }
 }
 
 Status check_data_file(Bytes file) {
   NamedData named;
-  PTERYX_TRY(program::read_data_file(file, "data file", named));
-  for (const auto& [key, blob] : named) touch(blob.bytes);
+  PTERYX_TRY(program::testing::read_data_file(file, "data file", named));
+  for (const auto& [key, blob] : named) {
+    if (!in_range(blob.data.offset, blob.data.size, file.size())) std::abort();
+  }
   return {};
 }
 
 Status check_method(const Program& program, const MethodRecord& m) {
-  touch(m);
+  touch(program, m);
   PTERYX_ASSIGN(graph::Graph g, graph::build_graph(program, m, ops::lookup()));
-  touch(g);
+  touch(program, g);
   graph::run_passes(g, ops::lookup());
   gpu::Caps caps;
   caps.f16 = caps.subgroups = true;  // every route may be taken

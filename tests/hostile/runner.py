@@ -16,7 +16,8 @@ import time
 
 from .case import Run
 
-KILL_AFTER_S = 20  # of waiting; a run that uses the processor is stopped by its own limit long before
+PROCESSOR_S = 20
+HANGS_AFTER_S = 60  # of waiting, also on a busy machine; a run that uses the processor is stopped by that limit
 DATA = 4 << 30  # that a run may allocate; with sanitizers, which reserve more than they use, that it may have in memory
 LARGEST_FILE = 2 << 30
 FOLDER = "folder"
@@ -32,7 +33,7 @@ def launch(command, folder, env, scratch, limits):
         except ProcessLookupError:
             pass  # it is through already
         killed = threading.Event()
-        timer = threading.Timer(KILL_AFTER_S, lambda: (killed.set(), os.killpg(process.pid, signal.SIGKILL)))
+        timer = threading.Timer(HANGS_AFTER_S, lambda: (killed.set(), os.killpg(process.pid, signal.SIGKILL)))
         timer.start()
         _, status, usage = os.wait4(process.pid, 0)
         timer.cancel()
@@ -72,7 +73,7 @@ class Runner:
 
     def run(self, case, folder, scratch):
         """Runs a case whose files are in `folder`; the streams go through files in `scratch`."""
-        limits = {resource.RLIMIT_FSIZE: LARGEST_FILE, resource.RLIMIT_CPU: KILL_AFTER_S}
+        limits = {resource.RLIMIT_FSIZE: LARGEST_FILE, resource.RLIMIT_CPU: PROCESSOR_S}
         if not self.asan:
             limits[resource.RLIMIT_DATA] = DATA
         (scratch / "stdin").write_bytes(case.stdin)

@@ -32,10 +32,9 @@ const Kind* kind_of(const Node& n) {
 
 const Tensor* constant(const Graph& g, ValueId id, const Uses& uses) {
   const Tensor* t = g.tensor(id);
-  return t != nullptr && t->data && !t->state && t->dim_order.empty() && t->parts.empty() &&
-                 uses.stable(id)
-             ? t
-             : nullptr;
+  const bool plain =
+      t != nullptr && t->is_constant() && t->dim_order.empty() && t->data.size() == 1;
+  return plain && uses.stable(id) ? t : nullptr;
 }
 
 bool plain_float(const Tensor* t) {
@@ -49,7 +48,7 @@ bool can_join(const Graph& g, const Node& n, const Kind& k, const Uses& uses) {
   const Tensor* s = constant(g, n.args[kScales], uses);
   const Tensor* y = g.tensor(n.args.back());
   if (!plain_float(x) || !plain_float(s) || !plain_float(y) || w == nullptr) return false;
-  if (!uses.stable(n.args[kX]) || !uses.stable(n.args.back()) || y->data) return false;
+  if (!uses.stable(n.args[kX]) || !uses.stable(n.args.back()) || y->has_data()) return false;
   if (w->max.rank() != 2 || w->max[1] % 16 != 0 || w->max[0] % 4 != 0) return false;
   if (y->max.rank() != x->max.rank() || y->max.empty() || y->max.back() != w->max[0]) return false;
   if (!k.groups) return s->max == Dims{w->max[0]};
@@ -123,16 +122,16 @@ class Joiner {
   // The rows of the members' constants one behind the other; `columns`: of each row the columns.
   ValueId joined_constant(const std::vector<uint32_t>& members, size_t arg, bool columns) {
     const Tensor first = *g_.tensor(g_.nodes[members[0]].args[arg]);
-    Tensor t{.dtype = first.dtype, .max = first.max, .data = first.data};
+    Tensor t{.dtype = first.dtype, .max = first.max};
     int64_t size = 0;
     for (const uint32_t m : members) size += extent(m, arg, columns);
     t.max[columns ? t.max.rank() - 1 : 0] = size;
     const int64_t rows = columns && first.max.rank() == 2 ? first.max[0] : 1;
     for (int64_t r = 0; r < rows; ++r) {
       for (const uint32_t m : members) {
-        const Bytes bytes = *g_.tensor(g_.nodes[m].args[arg])->data;
-        const size_t part = bytes.size() / static_cast<size_t>(rows);
-        t.parts.push_back(bytes.subspan(static_cast<size_t>(r) * part, part));
+        const ByteRange& whole = g_.tensor(g_.nodes[m].args[arg])->data.front();
+        const uint64_t part = whole.size / static_cast<uint64_t>(rows);
+        t.data.push_back(*slice(whole, static_cast<uint64_t>(r) * part, part));
       }
     }
     return add(std::move(t), g_.labels[index(g_.nodes[members[0]].args[arg])] + " and others");

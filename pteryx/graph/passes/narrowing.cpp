@@ -12,7 +12,7 @@ bool narrows(const Graph& g, const Node& n, const Uses& uses) {
   const Tensor* to = g.tensor(n.args[1]);
   return from != nullptr && to != nullptr && from->dtype == DType::kI64 &&
          to->dtype == DType::kI32 && from->max == to->max && uses.stable(n.args[0]) &&
-         uses.stable(n.args[1]) && !to->data;
+         uses.stable(n.args[1]) && !to->has_data();
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ Uses::Uses(const Graph& g)
   for (uint32_t v = 0; v < g.values.size(); ++v) {
     const auto* t = std::get_if<Tensor>(&g.values[v]);
     stable_[v] = t == nullptr || !t->state;
-    written[v] = t != nullptr && t->data.has_value();
+    written[v] = t != nullptr && t->has_data();
   }
   for (const ValueId id : g.inputs) written[index(id)] = true;
   const auto write = [&](uint32_t node, ValueId id) {

@@ -87,7 +87,6 @@ struct Runner {
   std::vector<ValueId> results;
   const OpDef* def = nullptr;
   Precision precision = Precision::kF32;
-  std::vector<std::unique_ptr<std::vector<std::byte>>> constants;
   bool emulate = false;      // subgroup matrices
   uint32_t invocations = 0;  // planned for workgroups of so many; 0: as the device has
 
@@ -111,11 +110,10 @@ struct Runner {
   }
 
   ValueId add_constant(const TestTensor& t) {
-    constants.push_back(std::make_unique<std::vector<std::byte>>(encode(t, t.dtype)));
+    // Known by its place; its bytes go to the buffer as those of inputs do.
+    const ByteRange where{0, 4096 * g.values.size(), encode(t, t.dtype).size()};
     const ValueId id = add(
-        graph::Tensor{
-            .dtype = t.dtype, .max = t.dims, .data = Bytes(*constants.back()), .dim_order = {}},
-        t.dims);
+        graph::Tensor{.dtype = t.dtype, .max = t.dims, .data = {where}, .dim_order = {}}, t.dims);
     inputs[graph::index(id)] = t;
     return id;
   }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "pteryx/gpu/device.h"
+#include "pteryx/graph/passes/passes.h"
 #include "pteryx/ops/table.h"
 #include "pteryx/session/inspect.h"
 #include "pteryx/session/method.h"
@@ -33,6 +34,10 @@ struct Weights {
   Weights() {
     for (size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<std::byte>(i * 37 + 11);
   }
+  std::vector<SourcePtr> sources() const {
+    return {std::make_shared<MemorySource>("codes", codes),
+            std::make_shared<MemorySource>("scales", std::as_bytes(std::span(scales)))};
+  }
 };
 
 // Two layers that share a weight: y is their sum.
@@ -55,9 +60,9 @@ graph::Graph two_layers(const Weights& w) {
   };
   const ValueId x = value(Tensor{.dtype = DType::kF32, .max = {8, kIn}, .dynamic = true});
   const ValueId codes =
-      value(Tensor{.dtype = DType::kU8, .max = {kOut, kIn / 2}, .data = Bytes(w.codes)});
-  const ValueId scales = value(
-      Tensor{.dtype = DType::kF32, .max = {kOut}, .data = std::as_bytes(std::span(w.scales))});
+      value(Tensor{.dtype = DType::kU8, .max = {kOut, kIn / 2}, .data = {{0, 0, w.codes.size()}}});
+  const ValueId scales =
+      value(Tensor{.dtype = DType::kF32, .max = {kOut}, .data = {{1, 0, 4 * kOut}}});
   const ValueId a = tensor(kOut);
   const ValueId b = tensor(kOut);
   const ValueId y = tensor(kOut);
@@ -70,10 +75,10 @@ graph::Graph two_layers(const Weights& w) {
 }
 
 struct Loaded {
-  ConstantPool constants{device()};
+  ConstantPool constants;
   std::unique_ptr<Method> method;
 
-  explicit Loaded(const Weights& w, const std::string& routes) {
+  Loaded(const Weights& w, const std::string& routes) : constants(device(), w.sources()) {
     graph::Graph g = two_layers(w);
     const auto context = make_context(device()->caps(), routes);
     if (!context.ok()) std::abort();
@@ -108,6 +113,63 @@ TEST(Relaid, GivesTheSameNumbersAndIsMadeOnce) {
   EXPECT_EQ(relaid.run(3), naive.run(3));
   const gpu::Counters after = device()->counters();
   EXPECT_EQ(after.submits - before.submits, 2U);  // a new size makes no constant again
+}
+
+// Two pairs of layers that are joined, both beginning with the same weight.
+TEST(Constants, JoinsThatBeginAlikeAreNotTheSame) {
+  constexpr int64_t kRows = 4;
+  constexpr int64_t kColumns = 16;
+  std::vector<int8_t> weights[3];
+  for (int w = 0; w < 3; ++w) weights[w].assign(kRows * kColumns, static_cast<int8_t>(w + 1));
+  const std::vector<float> scales(kRows, 1.0F);
+  graph::Graph g;
+  const auto value = [&](graph::Value v) {
+    g.values.push_back(std::move(v));
+    g.labels.push_back("value " + std::to_string(g.values.size() - 1));
+    return ValueId{static_cast<uint32_t>(g.values.size() - 1)};
+  };
+  const ValueId scale =
+      value(Tensor{.dtype = DType::kF32, .max = {kRows}, .data = {{3, 0, 4 * kRows}}});
+  ValueId weight[3];
+  for (int w = 0; w < 3; ++w) {
+    weight[w] = value(Tensor{.dtype = DType::kI8,
+                             .max = {kRows, kColumns},
+                             .data = {{static_cast<uint32_t>(w), 0, kRows * kColumns}}});
+  }
+  for (const int second : {1, 2}) {
+    const ValueId x = value(Tensor{.dtype = DType::kF32, .max = {1, kColumns}});
+    g.inputs.push_back(x);
+    for (const int w : {0, second}) {
+      const ValueId y = value(Tensor{.dtype = DType::kF32, .max = {1, kRows}});
+      graph::Node n;
+      n.spelling = "aten._weight_int8pack_mm.default";
+      n.op = ops::lookup().find(n.spelling);
+      n.args = {x, weight[w], scale, y};
+      g.nodes.push_back(std::move(n));
+      g.outputs.push_back(y);
+    }
+  }
+  graph::run_passes(g, ops::lookup());
+  ASSERT_EQ(g.nodes.size(), 2U);
+  const auto context = make_context(device()->caps(), "");
+  ASSERT_TRUE(context.ok());
+  auto layout = make_layout(g, *context, {});
+  ASSERT_TRUE(layout.ok()) << layout.status().message();
+  std::vector<SourcePtr> sources;
+  for (const auto& w : weights)
+    sources.push_back(std::make_shared<MemorySource>("weight", std::as_bytes(std::span(w))));
+  sources.push_back(std::make_shared<MemorySource>("scales", std::as_bytes(std::span(scales))));
+  ConstantPool constants(device(), std::move(sources));
+  auto method =
+      Method::create(std::move(g), std::move(layout).value(), device(), *context, constants, {});
+  ASSERT_TRUE(method.ok()) << method.status().message();
+  const std::vector<float> ones(kColumns, 1.0F);
+  const Value inputs[] = {tensor<float>({1, kColumns}, ones), tensor<float>({1, kColumns}, ones)};
+  const auto outputs = (*method)->run(inputs);
+  ASSERT_TRUE(outputs.ok()) << outputs.status().message();
+  const float want[] = {1, 2, 1, 3};
+  for (size_t i = 0; i < 4; ++i)
+    EXPECT_EQ((*outputs)[i].tensor()->as<float>()[0], want[i] * kColumns) << "output " << i;
 }
 
 }  // namespace

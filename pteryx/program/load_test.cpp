@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/program/load.h"
+
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -7,8 +9,10 @@
 #include <variant>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "pteryx/base/testing/late_source.h"
 #include "pteryx/program/delegate.h"
 #include "pteryx/program/program.h"
 #include "pteryx/program/testing/build.h"
@@ -17,6 +21,7 @@
 namespace pteryx::program {
 namespace {
 
+using pteryx::testing::LateSource;
 using testing::expect_invalid;
 using testing::FileBytes;
 using testing::fixture_path;
@@ -45,7 +50,7 @@ TEST(Program, EveryFixtureLoadsWithItsBlobs) {
       EXPECT_FALSE(m.outputs.empty()) << m.name;
       for (const DelegateRecord& d : m.delegates) {
         EXPECT_EQ(d.id, "VulkanBackend");
-        auto blob = parse_blob(d.blob, p->named_data());
+        auto blob = parse_blob(d, p->named_data());
         ASSERT_TRUE(blob.ok()) << blob.status().message();
         EXPECT_FALSE(blob->chain.empty());
       }
@@ -88,14 +93,14 @@ TEST(Program, RecordsOutliveTheMoveOfTheProgram) {
   auto opened = Program::open(fixture_path("ops/linear.pte"));
   ASSERT_TRUE(opened.ok());
   const Program p = std::move(opened).value();
-  auto blob = parse_blob(p.methods()[0].delegates[0].blob, p.named_data());
+  auto blob = parse_blob(p.methods()[0].delegates[0], p.named_data());
   ASSERT_TRUE(blob.ok());
   size_t constants = 0;
   for (const BlobValue& v : blob->values) {
     const auto* const tensor = std::get_if<BlobTensor>(&v);
     if (tensor == nullptr || !tensor->constant) continue;
     ++constants;
-    EXPECT_EQ(tensor->constant->size(),
+    EXPECT_EQ(tensor->constant->size,
               static_cast<size_t>(numel(tensor->dims)) * size_bytes(tensor->dtype));
     EXPECT_EQ(tensor->constant_key.size(), 64U);
   }
@@ -105,7 +110,7 @@ TEST(Program, RecordsOutliveTheMoveOfTheProgram) {
 TEST(Program, MissingDataFileIsNamedByItsKey) {
   auto p = Program::open(fixture_path("ops/external_weights.pte"));
   ASSERT_TRUE(p.ok());
-  const auto blob = parse_blob(p->methods()[0].delegates[0].blob, p->named_data());
+  const auto blob = parse_blob(p->methods()[0].delegates[0], p->named_data());
   ASSERT_FALSE(blob.ok());
   EXPECT_EQ(blob.status().message().substr(0, 36), "value 0: constant 0: no data named '");
   EXPECT_NE(blob.status().message().find("(missing .ptd file?)"), std::string::npos);
@@ -166,7 +171,7 @@ TEST(Program, SurvivesTruncationAndBitFlips) {
     }
     for (const MethodRecord& m : p->methods()) {
       for (const DelegateRecord& d : m.delegates) {
-        const auto blob = parse_blob(d.blob, p->named_data());
+        const auto blob = parse_blob(d, p->named_data());
         EXPECT_TRUE(blob.ok() || !blob.status().message().empty());
       }
     }
@@ -212,6 +217,105 @@ TEST(Program, LoadsManyInstructionsQuickly) {
   EXPECT_EQ(p->methods()[0].instructions.size(), static_cast<size_t>(kNodes));
   RecordProperty("seconds", std::to_string(seconds.count()));
   EXPECT_LT(seconds.count(), 5.0);  // well under one second, but tests also run under sanitizers
+}
+
+// What a program holds, as text.
+std::string summary(const Program& p) {
+  std::string text;
+  for (const auto& [key, blob] : p.named_data())
+    text +=
+        fmt::format("{} {}+{} of {}\n", key, blob.data.offset, blob.data.size, blob.data.source);
+  for (const MethodRecord& m : p.methods()) {
+    text +=
+        fmt::format("{}: {} values, {} calls\n", m.name, m.values.size(), m.instructions.size());
+    for (const ValueRecord& v : m.values) {
+      const auto* const t = std::get_if<TensorRecord>(&v);
+      if (t != nullptr && t->data) text += fmt::format("{}+{} ", t->data->offset, t->data->size);
+    }
+    for (const DelegateRecord& d : m.delegates) {
+      const auto blob = parse_blob(d, p.named_data());
+      text += blob.ok() ? fmt::format("{} nodes\n", blob->chain.size()) : blob.status().message();
+    }
+  }
+  return text;
+}
+
+TEST(ProgramLoad, ReadsSourcesThatAreLate) {
+  const auto read = [](const std::string& path) {
+    return read_fixture(path.substr(fixture_path("").size()));
+  };
+  std::vector<FileBytes> data;
+  for (const std::string& path : fixtures(".ptd")) data.push_back(read(path));
+  for (const std::string& path : fixtures(".pte")) {
+    SCOPED_TRACE(path);
+    const FileBytes file = read(path);
+    const bool external = path.find("external_weights") != std::string::npos;
+    std::vector<Bytes> files;
+    if (external) files.assign(data.begin(), data.end());
+    const auto want = Program::parse(file, files);
+    ASSERT_TRUE(want.ok()) << want.status().message();
+    std::vector<SourcePtr> late;
+    for (const Bytes each : files) late.push_back(std::make_shared<LateSource>("", each, 3));
+    ProgramLoad load(std::make_shared<LateSource>("", file, 2), late);
+    int waits = 0;
+    for (auto done = load.advance(); !done.ok() || !*done; done = load.advance()) {
+      ASSERT_TRUE(done.ok()) << done.status().message();
+      ASSERT_LT(++waits, 100);
+    }
+    EXPECT_GE(waits, 4);  // two for the head, two for the tables
+    EXPECT_EQ(summary(load.take()), summary(*want));
+  }
+}
+
+TEST(ProgramLoad, SourcesThatEndOrFailAreNamed) {
+  const FileBytes file = read_fixture("ops/linear.pte");
+  const auto error = [&](const std::shared_ptr<LateSource>& source) {
+    ProgramLoad load(source, {});
+    for (int i = 0; i < 100; ++i) {
+      const auto done = load.advance();
+      if (!done.ok()) return std::string(done.status().message());
+      if (*done) break;
+    }
+    return std::string("no error");
+  };
+  const auto late = [&] { return std::make_shared<LateSource>("far.pte", file, 1); };
+  auto source = late();
+  source->end_at(63);
+  EXPECT_EQ(error(source),
+            "far.pte: ended at byte 63, expected 64 bytes at byte 0: it was truncated");
+  source = late();
+  source->end_at(200);
+  EXPECT_NE(error(source).find("far.pte: ended at byte 200, expected "), std::string::npos);
+  source = late();
+  source->fail_at(100);
+  EXPECT_EQ(error(source), "far.pte: byte 100 cannot be read");
+  EXPECT_EQ(error(late()), "no error");
+  const auto now = Program::read(late());
+  ASSERT_FALSE(now.ok());
+  EXPECT_EQ(now.status().message(), "far.pte: its bytes are not there yet");
+}
+
+// What the program and a data file both have is compared when it is there.
+TEST(ProgramLoad, ComparesDataThatIsInTwoPlaces) {
+  for (const bool same : {true, false}) {
+    ProgramBuilder b;
+    b.add_named_data("key", b.add_segment("content"));
+    const FileBytes file = b.finish();
+    testing::DataFileBuilder d;
+    d.add_entry("key", d.add_segment(same ? "content" : "contens"));
+    const FileBytes data = d.finish();
+    ProgramLoad load(std::make_shared<LateSource>("", file, 1),
+                     {std::make_shared<LateSource>("", data, 2)});
+    Result<bool> done = false;
+    for (int i = 0; i < 100 && done.ok() && !*done; ++i) done = load.advance();
+    if (same) {
+      EXPECT_TRUE(done.ok() && *done);
+    } else {
+      ASSERT_FALSE(done.ok());
+      EXPECT_EQ(done.status().message(),
+                "key 'key' has other data in the program than in a data file");
+    }
+  }
 }
 
 }  // namespace

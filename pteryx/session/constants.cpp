@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/session/constants.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace pteryx {
+
+ConstantId::ConstantId(const graph::Tensor& t)
+    : data(t.data), dtype(t.dtype), dim_order(t.dim_order) {
+  if (!dim_order.empty()) dims.assign(t.max.begin(), t.max.end());
+}
+
+ConstantBytes::ConstantBytes(const graph::Tensor& t, std::span<const SourcePtr> sources)
+    : dims_(t.max), element_bytes_(size_bytes(t.dtype)), dim_order_(t.dim_order) {
+  parts_.reserve(t.data.size());
+  for (const ByteRange& r : t.data)
+    parts_.emplace_back(sources[r.source], r.offset, r.size, element_bytes_);
+}
+
+Result<bool> ConstantBytes::advance() {
+  if (there_) return true;
+  bool all = true;
+  for (FetchedBytes& part : parts_) {
+    PTERYX_ASSIGN(const bool one, part.advance());
+    all = all && one;
+  }
+  if (!all) return false;
+  bytes_ = parts_.front().bytes();
+  if (parts_.size() > 1) join();
+  if (!dim_order_.empty()) to_row_major();
+  there_ = true;
+  return true;
+}
+
+Status ConstantBytes::read_now() {
+  PTERYX_ASSIGN(const bool there, advance());
+  return there ? Status() : io_error("the bytes of a constant are not there yet");
+}
+
+namespace {
+MutableBytes memory_of(uint64_t size, std::vector<std::max_align_t>& memory) {
+  memory.resize(div_up(size, sizeof(std::max_align_t)));
+  return std::as_writable_bytes(std::span(memory)).first(size);
+}
+}  // namespace
+
+void ConstantBytes::join() {
+  uint64_t size = 0;
+  for (const FetchedBytes& part : parts_) size += part.bytes().size();
+  const MutableBytes out = memory_of(size, memory_);
+  uint64_t at = 0;
+  for (const FetchedBytes& part : parts_) {
+    std::ranges::copy(part.bytes(), out.begin() + static_cast<ptrdiff_t>(at));
+    at += part.bytes().size();
+  }
+  bytes_ = out;
+}
+
+void ConstantBytes::to_row_major() {
+  std::vector<std::max_align_t> ordered;
+  const MutableBytes out = memory_of(bytes_.size(), ordered);
+  const Dims from = strides_for_order(dims_, dim_order_);
+  const Dims to = contiguous_strides(dims_);
+  const int64_t n = numel(dims_);
+  for (int64_t i = 0; i < n; ++i) {
+    int64_t at = 0;
+    for (size_t d = 0; d < dims_.rank(); ++d) at += i / to[d] % dims_[d] * from[d];
+    std::memcpy(&out[static_cast<size_t>(i) * element_bytes_],
+                &bytes_[static_cast<size_t>(at) * element_bytes_], element_bytes_);
+  }
+  memory_ = std::move(ordered);
+  bytes_ = out;
+}
+
+Result<gpu::BufferId> ConstantPool::upload(const graph::Tensor& t, std::string_view label,
+                                           const LoadOptions& options) {
+  const ConstantId key(t);
+  if (const auto it = buffers_.find(key); it != buffers_.end()) return it->second.get();
+  ConstantBytes host(t, sources_);
+  PTERYX_TRY(host.read_now());
+  Bytes bytes = host.bytes();
+  std::vector<std::byte> narrow;
+  if (t.dtype == DType::kI64) {  // only indices come here
+    const ops::HostTensor wide{t.dtype, t.max, const_cast<std::byte*>(bytes.data())};
+    narrow.resize(bytes.size() / 2);
+    const ops::HostTensor to{DType::kI32, t.max, narrow.data()};
+    for (int64_t i = 0; i < wide.numel(); ++i) {
+      if (!fits<int32_t>(wide.integer(i))) {
+        return invalid_program(fmt::format("constant {}: element {} is {}, which does not fit i32",
+                                           label, i, wide.integer(i)));
+      }
+      to.put_integer(i, wide.integer(i));
+    }
+    bytes = narrow;
+  }
+  PTERYX_ASSIGN(OwnedBuffer buffer,
+                make_buffer(device_, bytes.size(), gpu::BufferKind::kStorage, label));
+  constexpr uint64_t kChunk = 32U << 20;
+  for (uint64_t at = 0; at < bytes.size(); at += kChunk) {
+    const uint64_t size = std::min<uint64_t>(kChunk, bytes.size() - at);
+    PTERYX_TRY(device_->write(buffer.get(), at, bytes.subspan(at, size)));
+    done_ += size;
+    if (options.progress && !options.progress("uploading weights", done_, total_)) {
+      return Status(Code::kCancelled, "load cancelled while uploading weights");
+    }
+  }
+  const gpu::BufferId id = buffer.get();
+  buffers_.emplace(key, std::move(buffer));
+  return id;
+}
+
+Result<gpu::BufferId> ConstantPool::relaid(const graph::Tensor& t, gpu::BufferId source,
+                                           const ops::PlannedConstant& wanted) {
+  auto key = std::make_pair(ConstantId(t), wanted.layout);
+  if (const auto it = relaid_.find(key); it != relaid_.end()) return it->second.get();
+  const ops::PlannedDispatch& d = wanted.make;
+  constexpr gpu::BindingKind kKinds[] = {gpu::BindingKind::kUniform, gpu::BindingKind::kStorageRead,
+                                         gpu::BindingKind::kStorageReadWrite};
+  PTERYX_ASSIGN(const gpu::PipelineId pipeline,
+                device_->create_pipeline({.label = d.label,
+                                          .code = d.code,
+                                          .constants = d.constants,
+                                          .bindings = kKinds,
+                                          .uses_f16 = d.f16,
+                                          .uses_subgroups = d.subgroups,
+                                          .uses_subgroup_matrix = d.subgroup_matrix}));
+  PTERYX_TRY(device_->finish_pipelines());
+  PTERYX_ASSIGN(OwnedBuffer made,
+                make_buffer(device_, wanted.size_bytes, gpu::BufferKind::kStorage, wanted.layout));
+  PTERYX_ASSIGN(const OwnedBuffer params,
+                make_buffer(device_, align_up(std::max<uint64_t>(d.params.size(), 16), 16),
+                            gpu::BufferKind::kUniform, d.label));
+  PTERYX_TRY(device_->write(params.get(), 0, d.params));
+  const gpu::Binding bound[] = {{params.get(), 0, 0}, {source, 0, 0}, {made.get(), 0, 0}};
+  PTERYX_ASSIGN(const gpu::BindGroupId id, device_->create_bindings(pipeline, bound, d.label));
+  const OwnedBindings bindings(device_, id);
+  const gpu::Dispatch dispatch{pipeline, id, d.grid};
+  PTERYX_TRY(device_->submit(std::span(&dispatch, 1), {}));
+  return relaid_.emplace(std::move(key), std::move(made)).first->second.get();
+}
+
+}  // namespace pteryx
