@@ -35,7 +35,7 @@ Result<Bags> read(const Node& n) {
          .width = weight.dim(1)};
   PTERYX_ASSIGN(b.mode, n.integer(kMode));
   if (b.mode < kSum || b.mode > kMax)
-    return n.mismatch(kMode, "value", "0, 1 or 2", std::to_string(b.mode));
+    return n.malformed(kMode, "value", "0, 1 or 2", std::to_string(b.mode));
   PTERYX_ASSIGN(b.padding, n.integer(kPadding));
   if (b.padding < -1 || b.padding >= b.rows)
     return n.mismatch(kPadding, "value", fmt::format("-1 to {}", b.rows - 1),

@@ -92,7 +92,7 @@ Result<double> read_factor(const Node& n, size_t axis) {
   if (!n.has(first)) return 0.0;
   const std::vector<double> list = n.numbers(first);
   if (list.empty()) return 0.0;
-  if (list.size() != 2) return n.mismatch(first, "length", "2", std::to_string(list.size()));
+  if (list.size() != 2) return n.malformed(first, "length", "2", std::to_string(list.size()));
   if (!(list[axis] > 0))
     return n.mismatch(first, "entry", "more than 0", fmt::format("{}", list[axis]));
   return list[axis];
@@ -103,7 +103,7 @@ Status read_axis(const Node& n, size_t i, bool align, Axis& a) {
   PTERYX_ASSIGN(const Dims size, n.ints(kSize));
   PTERYX_ASSIGN(const double factor, read_factor(n, i));
   if (!size.empty() && size.size() != 2)
-    return n.mismatch(kSize, "length", "2", std::to_string(size.size()));
+    return n.malformed(kSize, "length", "2", std::to_string(size.size()));
   if (size.empty() && factor == 0)
     return n.fail(Code::kInvalidProgram, "neither output_size nor scale_factors is given");
   const double out =
