@@ -70,20 +70,53 @@ Places places(const Node& n) {
   return one_for_all ? Places{.position = 1, .batch = 0} : Places{.position = 0, .heads = 1};
 }
 
+// The call that cut a tensor out of a longer one, also where it was viewed in between.
+std::optional<Node> slice_of(const Node& n, ValueId id) {
+  const graph::Graph& g = n.graph();
+  for (size_t i = g.nodes.size(); i-- > 0;) {
+    const graph::Node& node = g.nodes[i];
+    if (node.op == nullptr || node.args.back() != id) continue;
+    const OpDef& def = op(*node.op);
+    if (def.name == "aten.slice_copy.Tensor") return Node(g, node, def, n.live());
+    if (def.op_class != OpClass::kView) return std::nullopt;
+    id = node.args.front();
+  }
+  return std::nullopt;
+}
+
+Status negative(const Node& n, std::string_view what, int64_t start) {
+  return n.fail(Code::kInvalidArgument, fmt::format("{}: expected 0 or more, got {}", what, start));
+}
+
+// Tables are too short for x. Where they are slices, what is left of one that begins past the end
+// says nothing: the message tells its beginning and the table's rows.
+Status too_short(const Node& n, const Rope& r, int64_t start) {
+  if (const auto slice = slice_of(n, n.in(kCos).id)) {
+    const Tensor table = slice->in(0);
+    const auto dim = slice->dim(1, table.rank());
+    const auto from = slice->integer_or(2, 0);
+    if (dim.ok() && from.ok()) {
+      if (*from < 0) return negative(n, "position", *from);
+      const int64_t rows = table.dims[*dim];
+      if (*from > rows - r.length) {
+        return n.fail(Code::kInvalidArgument,
+                      fmt::format("position {} + {} rows exceed the {} rows of freqs_cos ({})",
+                                  *from, r.length, rows, n.graph().label(table.id)));
+      }
+    }
+  }
+  return n.fail(Code::kInvalidArgument,
+                fmt::format("start_pos {} + {} positions exceed the {} rows of freqs_cos", start,
+                            r.length, r.positions));
+}
+
 // The table row of position 0, after checking that the tables reach as far as x.
 Result<int64_t> read_start(const Node& n, const Rope& r) {
   if (row(n).layout == Layout::kInterleaved) return 0;
   PTERYX_ASSIGN(const int64_t start,
                 row(n).layout == Layout::kHalves ? n.integer(kStart) : Result<int64_t>(0));
-  if (start < 0) {
-    return n.fail(Code::kInvalidArgument,
-                  fmt::format("start_pos: expected 0 or more, got {}", start));
-  }
-  if (start > r.positions - r.length) {
-    return n.fail(Code::kInvalidArgument,
-                  fmt::format("start_pos {} + {} positions exceed the {} rows of freqs_cos", start,
-                              r.length, r.positions));
-  }
+  if (start < 0) return negative(n, "start_pos", start);
+  if (start > r.positions - r.length) return too_short(n, r, start);
   return start;
 }
 
