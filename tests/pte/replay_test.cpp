@@ -165,7 +165,9 @@ TEST_P(Replays, ResetEqualsANewSession) {
 TEST_P(Replays, MatchesTheCpuKernels) {
   Session gpu = must_open(GetParam());
   Session cpu = must_open(GetParam(), {.cpu_only = true});
-  for (const Step& s : {Step{7, 0}, Step{1, 7}, Step{3, 8}, Step{2, 4}, Step{1, 0}}) {
+  const int64_t longest = GetParam().longest;  // 300 of the tiny model
+  for (const Step& s : {Step{7, 0}, Step{1, 7}, Step{3, 8}, Step{2, 4}, Step{1, 0}, Step{64, 0},
+                        Step{1, 64}, Step{longest, 0}, Step{64, longest}, Step{1, longest + 64}}) {
     EXPECT_LE(excess(must_run(gpu, s), must_run(cpu, s), 1e-3, 1e-3), 0)
         << s.length << " at " << s.position;
   }
