@@ -232,6 +232,26 @@ std::vector<Fault> sizes_that_disagree() {
           .ints({4, 4})
           .none()
           .out(DType::kF32, {1, 1, 4, 4}));
+  add("upsample", "0 or more",
+      Case("aten.upsample_nearest2d.vec")
+          .in(f32({1, 1, 2, 2}))
+          .live_ints({-1, 4})
+          .none()
+          .out(DType::kF32, {1, 1, 1, 4}));
+  // The harness makes the file's rows two longer than the run's.
+  add("choose_qparams", "only whole rows",
+      Case("torchao.choose_qparams_affine.default")
+          .in(f32({3, 8}))
+          .text("ASYMMETRIC")
+          .ints({1, 10})
+          .none()
+          .integer(-128)
+          .integer(127)
+          .number(1e-5)
+          .none()
+          .none()
+          .flag(false)
+          .outs({f32({3}), typed(DType::kI8, {3})}));
   add("views", "has 6 elements",
       Case("aten.view_copy.default").in(f32({4})).live_ints({2, 3}).out(DType::kF32, {2, 3}));
   add("where", "does not broadcast",

@@ -108,7 +108,8 @@ Status read_axis(const Node& n, size_t i, bool align, Axis& a) {
     return n.fail(Code::kInvalidProgram, "neither output_size nor scale_factors is given");
   const double out =
       size.empty() ? std::floor(static_cast<double>(a.in) * factor) : static_cast<double>(size[i]);
-  if (!(out >= 0 && out <= static_cast<double>(kLimit)) || a.in > kLimit) {
+  if (out < 0) return n.mismatch(kSize, "entry", "0 or more", fmt::format("{}", out));
+  if (!(out <= static_cast<double>(kLimit)) || a.in > kLimit) {
     return n.unsupported(
         fmt::format("resizing {} to {}: sizes from 0 to {} are supported", a.in, out, kLimit));
   }
