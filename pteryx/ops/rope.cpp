@@ -19,8 +19,7 @@ struct Row {
   Layout layout;
   std::span<const Arg> args;
   std::string_view partner;  // WGSL over d: the other element of the pair
-  std::string_view
-      turn;  // WGSL over at_row and d: (cos, sin with the sign of d's place in the pair)
+  std::string_view turn;     // WGSL over at_row and d: (cos, sin signed as d's place in the pair)
 };
 
 const Row& row(const Node& n) { return *static_cast<const Row*>(n.def().row); }
@@ -41,7 +40,7 @@ struct Rope {
 };
 
 // Which dims of x and of the tables are what.
-struct Places {
+struct TableDims {
   bool heads_first = false;
   size_t position = 0;                           // dim of the tables
   std::optional<size_t> batch = {}, heads = {};  // likewise
@@ -50,14 +49,14 @@ struct Places {
 // The exporter's patterns multiply x by the tables after giving these dims that broadcast: adjacent
 // pairs [position, heads, width], halves [position, 1, width] or [batch, 1, position, width]. With
 // four dims the tables are laid out as x is.
-Places places(const Node& n) {
+TableDims table_dims(const Node& n) {
   const Tensor table = n.in(kCos);
   if (table.rank() == 2) return {};
-  const Places like_x{.position = 1, .batch = 0, .heads = 2};
+  const TableDims like_x{.position = 1, .batch = 0, .heads = 2};
   if (row(n).layout == Layout::kHalves) {
     if (table.rank() == 3) return {.heads_first = true, .position = 1, .batch = 0};
     const bool heads_first = table.dim(1) == 1 && (table.dim(2) != 1 || n.in(kXq).dim(-3) != 1);
-    return heads_first ? Places{.heads_first = true, .position = 2, .batch = 0, .heads = 1}
+    return heads_first ? TableDims{.heads_first = true, .position = 2, .batch = 0, .heads = 1}
                        : like_x;
   }
   if (table.rank() == 4) return like_x;
@@ -67,7 +66,7 @@ Places places(const Node& n) {
   const Dims x = n.max_dims(n.in(kXq).id);
   const bool one_for_all =
       file[0] == 1 && file[1] != 1 && (x[x.rank() - 3] > 1 || file[1] != x[x.rank() - 2]);
-  return one_for_all ? Places{.position = 1, .batch = 0} : Places{.position = 0, .heads = 1};
+  return one_for_all ? TableDims{.position = 1, .batch = 0} : TableDims{.position = 0, .heads = 1};
 }
 
 // The call that cut a tensor out of a longer one, also where it was viewed in between.
@@ -95,7 +94,7 @@ Status too_short(const Node& n, const Rope& r, int64_t start) {
     const Tensor table = slice->in(0);
     const auto dim = slice->dim(1, table.rank());
     const auto from = slice->integer_or(2, 0);
-    if (dim.ok() && from.ok()) {
+    if (dim.ok() && *dim + 1 < table.rank() && from.ok()) {  // not of columns
       if (*from < 0) return negative(n, "position", *from);
       const int64_t rows = table.dims[*dim];
       if (*from > rows - r.length) {
@@ -123,7 +122,7 @@ Result<int64_t> read_start(const Node& n, const Rope& r) {
 // Where the rows of the tables are.
 Status read_tables(const Node& n, int64_t batch, Rope& r) {
   const Tensor cos = n.in(kCos);
-  const Places at = places(n);
+  const TableDims at = table_dims(n);
   r.positions = cos.dims[at.position];
   for (size_t d = at.position + 1; d + 1 < cos.rank(); ++d) r.position_stride *= cos.dims[d];
   Dims expected = cos.dims;
@@ -146,7 +145,7 @@ Result<Rope> read_pair(const Node& n) {
   const bool halves = row(n).layout == Layout::kHalves;
   if (!n.has_out(0) || !n.has_out(1))
     return n.fail(Code::kInvalidProgram, "y: expected two result tensors");
-  Rope r{.size = q.dim(-1), .heads_first = places(n).heads_first};
+  Rope r{.size = q.dim(-1), .heads_first = table_dims(n).heads_first};
   const size_t heads = q.rank() - (r.heads_first ? 3 : 2);
   r.length = q.dim(r.heads_first ? -2 : -3);
   r.heads_q = q.dims[heads];
