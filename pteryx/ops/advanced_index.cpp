@@ -41,7 +41,7 @@ Result<Layout> lay_out(const Node& n, const Dims& x, const std::array<bool, kMax
 Result<Dims> broadcast_index(const Node& n, size_t list, const Dims& a, const Dims& b) {
   const auto both = broadcast(a, b);
   if (!both) {
-    return n.fail(Code::kInvalidProgram,
+    return n.fail(Code::kInvalidArgument,
                   fmt::format("{}: {} and {} do not broadcast", n.def().args[list].name,
                               to_string(a), to_string(b)));
   }
@@ -126,7 +126,7 @@ Result<HostIndex> read_index(const Node& n, size_t list, const Dims& x, const Ho
       indexed[d] = true;
       if (is_mask(t->dtype)) {
         if (t->dims[k] != x[d]) {
-          return n.fail(Code::kInvalidProgram,
+          return n.fail(Code::kInvalidArgument,
                         fmt::format("{}: the mask {} does not fit x {}", n.def().args[list].name,
                                     to_string(t->dims), to_string(x)));
         }

@@ -1,4 +1,5 @@
 // y[n, c, i] = (x - mean[c]) * rsqrt(variance[c] + eps) * weight[c] + bias[c]. One u32 word of y per invocation.
+// Host guarantees: x and y are n elements, [.., channels, inner]; mean, variance, weight and bias have `channels` each.
 // The prelude gives `fn affine(v: f32, c: u32) -> f32`.
 #include "common/index.wgsl"
 

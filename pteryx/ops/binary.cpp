@@ -1,4 +1,4 @@
-// Elementwise operators of two operands: arithmetic, comparison, logic; the second may be a scalar.
+// Elementwise operators of two operands: arithmetic, comparison, logic; the either may be a scalar.
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/ops/shaders/binary.h"
 
@@ -18,7 +18,8 @@ enum class Form : uint8_t {
   kTensorMode,
   kScalar,
   kScalarAlpha,
-  kScalarMode
+  kScalarMode,
+  kScalarFirst  // the tensor is still `a` and the scalar `b` below
 };
 
 struct Row {
@@ -152,6 +153,7 @@ double div_f(double a, double b) { return a / b; }
 double floor_div_f(double a, double b) { return std::floor(a / b); }
 double trunc_div_f(double a, double b) { return std::trunc(a / b); }
 double pow_f(double a, double b) { return std::pow(a, b); }
+double rpow_f(double a, double b) { return std::pow(b, a); }
 double atan2_f(double a, double b) { return std::atan2(a, b); }
 double silu_mul_f(double a, double b) { return a / (1.0 + std::exp(-a)) * b; }
 double fmod_f(double a, double b) { return std::fmod(a, b); }
@@ -163,6 +165,7 @@ int64_t shl_i(int64_t a, int64_t b) {
 }
 int64_t shr_i(int64_t a, int64_t b) { return b < 0 || b > 63 ? (a < 0 ? -1 : 0) : a >> b; }
 int64_t rsub_i(int64_t a, int64_t b) { return wrap_sub(b, a); }
+int64_t rpow_i(int64_t a, int64_t b) { return int_pow(b, a); }
 int64_t trunc_mod(int64_t a, int64_t b) { return b == 0 || b == -1 ? 0 : a % b; }
 
 constexpr std::string_view kFloorMod = "a - b * floor(a / b)";
@@ -329,6 +332,13 @@ constexpr Row kRows[] = {
      "int_pow(a, b)",
      pow_f,
      int_pow},
+    {"aten.pow.Scalar",
+     {"aten::pow.Scalar_out"},
+     Form::kScalarFirst,
+     "power(b, a)",
+     "int_pow(b, a)",
+     rpow_f,
+     rpow_i},
     both<Eq>("aten.eq.Scalar", "aten::eq.Scalar_out", Form::kScalar,
              "select(ct(0), ct(1), a == b)"),
     both<Ne>("aten.ne.Scalar", "aten::ne.Scalar_out", Form::kScalar,
@@ -362,11 +372,11 @@ constexpr Row kRows[] = {
      xor_i},
 };
 
-// PyTorch's rules where WGSL leaves the result open: negative bases, exponent 0, floor and integer
-// powers.
+// PyTorch's rules where WGSL leaves the result open: negative bases, base 1, exponent 0, floor and
+// integer powers.
 constexpr std::string_view kFloatHelpers = R"(
 fn power(a: f32, b: f32) -> f32 {
-  if (b == 0.0) { return 1.0; }
+  if (b == 0.0 || a == 1.0) { return 1.0; }
   if (b == 1.0) { return a; }
   if (b == 2.0) { return a * a; }
   if (b == 3.0) { return a * a * a; }
@@ -395,11 +405,13 @@ fn int_pow(a: i32, b: i32) -> i32 {
 }
 )";
 
-enum Position { kA, kB };
 const Row& row(const Node& n) { return *static_cast<const Row*>(n.def().row); }
 bool scalar_form(Form f) {
-  return f == Form::kScalar || f == Form::kScalarAlpha || f == Form::kScalarMode;
+  return f == Form::kScalar || f == Form::kScalarAlpha || f == Form::kScalarMode ||
+         f == Form::kScalarFirst;
 }
+size_t arg_a(const Node& n) { return row(n).form == Form::kScalarFirst ? 1 : 0; }
+size_t arg_b(const Node& n) { return 1 - arg_a(n); }
 bool has_alpha(Form f) { return f == Form::kTensorAlpha || f == Form::kScalarAlpha; }
 
 // The rule to apply; div.Tensor_mode picks it by its mode string.
@@ -419,18 +431,18 @@ Result<Row> rule(const Node& n) {
 // Computed in floats if any operand or the result of arithmetic is one.
 bool computes_float(const Node& n) {
   const Form f = row(n).form;
-  if (is_float(n.in(kA).dtype) || is_float(n.out().dtype)) return true;
-  if (scalar_form(f) ? !n.number_is_int(kB) : is_float(n.in(kB).dtype)) return true;
+  if (is_float(n.in(arg_a(n)).dtype) || is_float(n.out().dtype)) return true;
+  if (scalar_form(f) ? !n.number_is_int(arg_b(n)) : is_float(n.in(arg_b(n)).dtype)) return true;
   return has_alpha(f) && !n.number_is_int(2);
 }
 
 Status shape(const Node& n, Shapes& s) {
-  if (scalar_form(row(n).form)) return s.set(n.in(kA).dims);
-  const auto dims = broadcast(n.in(kA).dims, n.in(kB).dims);
+  if (scalar_form(row(n).form)) return s.set(n.in(arg_a(n)).dims);
+  const auto dims = broadcast(n.in(arg_a(n)).dims, n.in(arg_b(n)).dims);
   if (!dims) {
     return n.fail(Code::kInvalidArgument,
-                  fmt::format("a {} and b {} do not broadcast", to_string(n.in(kA).dims),
-                              to_string(n.in(kB).dims)));
+                  fmt::format("a {} and b {} do not broadcast", to_string(n.in(arg_a(n)).dims),
+                              to_string(n.in(arg_b(n)).dims)));
   }
   return s.set(*dims);
 }
@@ -439,14 +451,14 @@ Status plan(const Node& n, Plan& p) {
   PTERYX_ASSIGN(const Row r, rule(n));
   const bool scalar = scalar_form(r.form);
   const bool floats = computes_float(n);
-  const Tensor a = n.in(kA);
+  const Tensor a = n.in(arg_a(n));
   const Tensor y = n.out();
-  const Tensor b = scalar ? a : n.in(kB);
+  const Tensor b = scalar ? a : n.in(arg_b(n));
   const std::array<Dims, 2> strides = {broadcast_strides(a.dims, y.dims),
                                        broadcast_strides(b.dims, y.dims)};
   const Walk walk = merge_dims(y.dims, strides);
   const double alpha = has_alpha(r.form) ? n.number(2) : 1.0;
-  const double value = scalar ? n.number(kB) : 0.0;
+  const double value = scalar ? n.number(arg_b(n)) : 0.0;
   const shaders::BinaryParams params{
       .dims = packed_dims(walk.dims),
       .a_strides = packed_strides(walk.strides[0]),
@@ -478,23 +490,23 @@ Status plan(const Node& n, Plan& p) {
 Status cpu(const Node& n, const Host& h) {
   PTERYX_ASSIGN(const Row r, rule(n));
   const bool scalar = scalar_form(r.form);
-  const HostTensor a = h.host(n.in(kA).id);
+  const HostTensor a = h.host(n.in(arg_a(n)).id);
   const HostTensor y = h.host(n.out_id());
-  const HostTensor b = scalar ? a : h.host(n.in(kB).id);
+  const HostTensor b = scalar ? a : h.host(n.in(arg_b(n)).id);
   const std::array<Dims, 2> strides = {
       broadcast_strides(a.dims, y.dims),
       scalar ? Dims::filled(y.dims.rank(), 0) : broadcast_strides(b.dims, y.dims)};
   const bool floats = r.host_i == nullptr || (computes_float(n) && r.host_f != nullptr);
   if (floats) {
     const double alpha = has_alpha(r.form) ? n.number(2) : 1.0;
-    const double value = scalar ? n.number(kB) : 0.0;
+    const double value = scalar ? n.number(arg_b(n)) : 0.0;
     for_each_index<2>(y.dims, strides, [&](int64_t i, const std::array<int64_t, 2>& at) {
       y.put(i, r.host_f(a.number(at[0]), alpha * (scalar ? value : b.number(at[1]))));
     });
     return {};
   }
   PTERYX_ASSIGN(const int64_t alpha, has_alpha(r.form) ? n.integer(2) : Result<int64_t>(1));
-  PTERYX_ASSIGN(const int64_t value, scalar ? n.integer(kB) : Result<int64_t>(0));
+  PTERYX_ASSIGN(const int64_t value, scalar ? n.integer(arg_b(n)) : Result<int64_t>(0));
   for_each_index<2>(y.dims, strides, [&](int64_t i, const std::array<int64_t, 2>& at) {
     y.put_integer(i,
                   r.host_i(a.integer(at[0]), wrap_mul(alpha, scalar ? value : b.integer(at[1]))));
@@ -506,6 +518,7 @@ constexpr Arg kTensorArgs[] = {in("a"), in("b"), out("y")};
 constexpr Arg kTensorAlphaArgs[] = {in("a"), in("b"), number("alpha"), out("y")};
 constexpr Arg kTensorModeArgs[] = {in("a"), in("b"), text("rounding_mode"), out("y")};
 constexpr Arg kScalarArgs[] = {in("a"), number("b"), out("y")};
+constexpr Arg kScalarFirstArgs[] = {number("a"), in("b"), out("y")};
 constexpr Arg kScalarModeArgs[] = {in("a"), number("b"), text("rounding_mode"), out("y")};
 constexpr Arg kScalarAlphaArgs[] = {in("a"), number("b"), number("alpha"), out("y")};
 
@@ -517,6 +530,7 @@ std::span<const Arg> args(Form f) {
     case Form::kScalar: return kScalarArgs;
     case Form::kScalarAlpha: return kScalarAlphaArgs;
     case Form::kScalarMode: return kScalarModeArgs;
+    case Form::kScalarFirst: return kScalarFirstArgs;
   }
   return {};
 }

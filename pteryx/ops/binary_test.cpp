@@ -81,6 +81,27 @@ TEST(Binary, PowersOfNegativeBases) {
   }
 }
 
+TEST(Binary, PowersOfAScalarBase) {
+  for (const DType t : {DType::kF32, DType::kF16, DType::kF64}) {
+    const TestTensor x =
+        make(t, {3, 5}, [](int64_t i) { return static_cast<double>(i) * 0.125 - 1; });
+    for (const double base : {10000.0, 2.0, 0.5, 1.0, 0.0, -2.0}) {
+      TestTensor y = round_to(x, t);
+      for (double& v : y.data) v = std::pow(base, v);
+      const bool far = t == DType::kF16 && base == 10000;
+      expect_op(Case("aten.pow.Scalar").number(base).in(x).out(far ? DType::kF32 : t, {3, 5}), {y},
+                t == DType::kF16 ? Tolerance{1e-3, 2e-3} : Tolerance{1e-6, 2e-5});
+    }
+  }
+  const TestTensor e = make(DType::kI32, {6}, [](int64_t i) { return static_cast<double>(i); });
+  TestTensor y = e;
+  for (double& v : y.data) v = std::pow(-3, v);
+  expect_op(Case("aten.pow.Scalar").integer(-3).in(e).out(DType::kI32, {6}), {y}, kExact);
+  for (double& v : y.data) v = std::pow(1.5, std::log(std::fabs(v)) / std::log(3));
+  y.dtype = DType::kF32;
+  expect_op(Case("aten.pow.Scalar").number(1.5).in(e).out(DType::kF32, {6}), {y}, {1e-6, 1e-5});
+}
+
 TEST(Binary, ScalarOperandMayBeIntOrFloat) {
   const TestTensor x = random(DType::kI32, {11}, 3, -5, 5);
   TestTensor y = x;

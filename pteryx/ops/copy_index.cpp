@@ -27,7 +27,7 @@ Status cpu(const Node& n, const Host& h) {
   const HostTensor from = h.host(n.in(kFrom).id);
   const HostTensor to = h.host(n.in(kTo).id);
   if (from.dtype != to.dtype) {
-    return n.mismatch(kFrom, "type", name(to.dtype), name(from.dtype));
+    return n.malformed(kFrom, "type", name(to.dtype), name(from.dtype));
   }
   PTERYX_ASSIGN(const int64_t index, n.integer(kIndex));
   const size_t bytes = static_cast<size_t>(from.numel()) * size_bytes(from.dtype);

@@ -1,4 +1,5 @@
 // y[i] = a value made from i alone. One u32 word of y per invocation.
+// Host guarantees: y has n elements; width > 0 where the prelude asks for columns.
 // The prelude gives `fn part(lane: u32, i: u32) -> u32`, the element's bits in their lane.
 #include "common/index.wgsl"
 #include "common/lanes.wgsl"

@@ -29,7 +29,7 @@ Result<Pairs> pairs(const Node& n) {
   }
   const auto batch = broadcast(a_batch, b_batch);
   if (!batch || a.back() != b.back()) {
-    return n.fail(Code::kInvalidProgram,
+    return n.fail(Code::kInvalidArgument,
                   fmt::format("x1 {} and x2 {} do not go together", to_string(a), to_string(b)));
   }
   Pairs p{*batch, broadcast_strides(a_batch, *batch), broadcast_strides(b_batch, *batch)};

@@ -72,7 +72,7 @@ Result<Table> table_of(const Node& n) {
   PTERYX_ASSIGN(t.group, n.integer(at(r.group_size)));
   if (t.group <= 0 || t.width % t.group != 0) {
     return n.fail(
-        Code::kInvalidProgram,
+        Code::kInvalidArgument,
         fmt::format("group_size {} does not divide the {} elements of a row", t.group, t.width));
   }
   return scaled(n, t, t.width / t.group);

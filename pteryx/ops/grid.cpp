@@ -29,12 +29,12 @@ Result<Sampling> read_sampling(const Node& n) {
   PTERYX_ASSIGN(s.outside, n.integer(kOutside));
   s.align = n.flag(kAlign);
   if (s.mode < 0 || s.mode > kCubic) {
-    return n.mismatch(kMode, "value", "0 (bilinear), 1 (nearest) or 2 (bicubic)",
-                      std::to_string(s.mode));
+    return n.malformed(kMode, "value", "0 (bilinear), 1 (nearest) or 2 (bicubic)",
+                       std::to_string(s.mode));
   }
   if (s.outside < 0 || s.outside > kReflection) {
-    return n.mismatch(kOutside, "value", "0 (zeros), 1 (border) or 2 (reflection)",
-                      std::to_string(s.outside));
+    return n.malformed(kOutside, "value", "0 (zeros), 1 (border) or 2 (reflection)",
+                       std::to_string(s.outside));
   }
   return s;
 }

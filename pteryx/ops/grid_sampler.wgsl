@@ -3,6 +3,7 @@
 // Roofline: memory bound. Bytes = x + y + grid once where the samples of neighbours lie close; a bilinear sample reads
 // 4 elements, a cubic one 16.
 // mode: 0 bilinear, 1 nearest, 2 cubic. outside: 0 zero, 1 the border, 2 reflection. align: corners are centres.
+// Host guarantees: x is [batch, channels, in_h, in_w] with in_h and in_w > 0, y [batch, channels, out_size], n elements.
 #include "common/index.wgsl"
 
 struct Params { in_h: u32, in_w: u32, out_size: u32, channels: u32, n: u32 }

@@ -78,7 +78,7 @@ Status cat_shape(const Node& n, Shapes& s) {
     Dims expected = *dims;
     if (t.rank() == expected.rank()) expected[dim] = t.dims[dim];
     if (t.dims != expected) {
-      return n.fail(Code::kInvalidProgram,
+      return n.fail(Code::kInvalidArgument,
                     fmt::format("tensors: member {} {} does not go with {} along dim {}", i,
                                 to_string(t.dims), to_string(*dims), dim));
     }
@@ -112,7 +112,7 @@ Status stack_shape(const Node& n, Shapes& s) {
   for (size_t i = 1; i < n.list_size(kTensors); ++i) {
     PTERYX_ASSIGN(const Tensor t, member(n, i));
     if (t.dims != first.dims) {
-      return n.fail(Code::kInvalidProgram,
+      return n.fail(Code::kInvalidArgument,
                     fmt::format("tensors: member {} is {}, member 0 is {}", i, to_string(t.dims),
                                 to_string(first.dims)));
     }

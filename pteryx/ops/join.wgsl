@@ -1,6 +1,7 @@
 // y[r, c] = x_k[r * stride_k + c - start_k + offset_k] for the piece k with start_k <= c < start_(k + 1), bit for bit:
 // rows of y put together from pieces. Elements of y outside the pieces keep what they hold.
 // One u32 word of y per invocation; invocations walk blocks of `block` words, `block_stride` apart, from word `base` on.
+// Host guarantees: starts go up and end with `row`; every piece has the rows that are read of it.
 // The prelude gives `const pieces: u32` (at most 7) and `fn piece(k: u32, w: u32) -> u32`, word w of piece k.
 #include "common/index.wgsl"
 

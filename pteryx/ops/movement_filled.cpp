@@ -10,6 +10,10 @@ namespace {
 constexpr size_t kX = 0;
 
 Status bad(const Node& n, std::string_view text) { return n.fail(Code::kInvalidProgram, text); }
+// With the sizes of this run.
+Status does_not_fit(const Node& n, std::string_view text) {
+  return n.fail(Code::kInvalidArgument, text);
+}
 
 Result<Source> repeat(const Node& n, size_t) {
   const Dims x = n.in(kX).dims;
@@ -24,7 +28,8 @@ Result<Source> repeat(const Node& n, size_t) {
   for (size_t i = 0; i < repeats.rank(); ++i) {
     const int64_t extent = i < lead ? 1 : x[i - lead];
     const auto size = checked_mul(extent, repeats[i]);
-    if (repeats[i] < 0 || !size) return bad(n, fmt::format("repeats: got {}", to_string(repeats)));
+    if (repeats[i] < 0 || !size)
+      return does_not_fit(n, fmt::format("repeats: got {}", to_string(repeats)));
     s.dims.push_back(*size);
     s.strides.push_back(i < lead ? 0 : own[i - lead]);
     s.extents.push_back(extent);
@@ -76,8 +81,9 @@ Result<Source> padded(const Node& n, std::span<const int64_t> pads, Rule rule) {
     const bool mirrors = rule == Rule::kReflect && std::max(before, after) >= s.extents[d];
     const bool repeats = rule == Rule::kReplicate && s.extents[d] == 0;
     if (s.dims[d] < 0 || mirrors || repeats) {
-      return bad(n, fmt::format("pad: {} before and {} after do not fit the {} entries of dim {}",
-                                before, after, s.extents[d], d));
+      return does_not_fit(
+          n, fmt::format("pad: {} before and {} after do not fit the {} entries of dim {}", before,
+                         after, s.extents[d], d));
     }
   }
   s.result = s.dims;

@@ -32,7 +32,7 @@ Result<std::vector<int64_t>> long_ints(const Node& n, size_t arg) {
   std::vector<int64_t> out;
   for (const double v : n.numbers(arg)) {
     if (std::floor(v) != v || std::fabs(v) > 0x1p40) {
-      return n.fail(Code::kInvalidProgram,
+      return n.fail(Code::kInvalidArgument,
                     fmt::format("{}: expected sizes, got {}", n.def().args[arg].name, v));
     }
     out.push_back(static_cast<int64_t>(v));
@@ -50,6 +50,10 @@ namespace {
 constexpr size_t kX = 0;
 
 Status bad(const Node& n, std::string_view text) { return n.fail(Code::kInvalidProgram, text); }
+// With the sizes of this run.
+Status does_not_fit(const Node& n, std::string_view text) {
+  return n.fail(Code::kInvalidArgument, text);
+}
 
 Result<size_t> checked_dim(const Node& n, int64_t dim, size_t rank) {
   auto d = normalize_dim(dim, rank);
@@ -181,7 +185,8 @@ Result<Source> expand(const Node& n, size_t) {
   const Dims own = contiguous_strides(x);
   PTERYX_ASSIGN(Dims size, n.ints(1));
   const auto refuse = [&] {
-    return bad(n, fmt::format("size: x {} does not expand to {}", to_string(x), to_string(size)));
+    return does_not_fit(
+        n, fmt::format("size: x {} does not expand to {}", to_string(x), to_string(size)));
   };
   if (size.rank() < x.rank()) return refuse();
   const size_t lead = size.rank() - x.rank();
@@ -219,8 +224,8 @@ Result<Source> unfold(const Node& n, size_t) {
   PTERYX_ASSIGN(const int64_t size, n.integer(2));
   PTERYX_ASSIGN(const int64_t step, n.integer(3));
   if (size < 0 || size > x[dim] || step < 1) {
-    return bad(n, fmt::format("size {} and step {} do not fit the {} entries of dim {}", size, step,
-                              x[dim], dim));
+    return does_not_fit(n, fmt::format("size {} and step {} do not fit the {} entries of dim {}",
+                                       size, step, x[dim], dim));
   }
   if (x.rank() == kMaxRank) return n.unsupported(fmt::format("a result of rank {}", kMaxRank + 1));
   Source s = identity(x);
@@ -269,8 +274,9 @@ Result<Source> as_strided(const Node& n, size_t) {
     inside = last.has_value() && stride[i] >= 0;
   }
   if (!inside || (*total > 0 && *last >= count)) {
-    return bad(n, fmt::format("size {}, stride {} and storage_offset {} leave the {} elements of x",
-                              to_string(size), to_string(stride), base, count));
+    return does_not_fit(
+        n, fmt::format("size {}, stride {} and storage_offset {} leave the {} elements of x",
+                       to_string(size), to_string(stride), base, count));
   }
   return from(size, stride, base);
 }
@@ -284,13 +290,15 @@ Result<Source> split_sizes(const Node& n, size_t result) {
   int64_t start = 0;
   int64_t sum = 0;
   for (size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] < 0) return bad(n, fmt::format("split_sizes: expected sizes, got {}", sizes[i]));
+    if (sizes[i] < 0)
+      return does_not_fit(n, fmt::format("split_sizes: expected sizes, got {}", sizes[i]));
     if (i < result) start += sizes[i];
     sum += sizes[i];
   }
   if (sizes.size() != n.out_count() || sum != x[dim]) {
-    return bad(n, fmt::format("split_sizes: {} sizes of sum {} for {} results of {} entries",
-                              sizes.size(), sum, n.out_count(), x[dim]));
+    return does_not_fit(
+        n, fmt::format("split_sizes: {} sizes of sum {} for {} results of {} entries", sizes.size(),
+                       sum, n.out_count(), x[dim]));
   }
   return sliced(x, dim, {start, sizes[result], 1});
 }
@@ -300,11 +308,11 @@ Result<Source> split(const Node& n, size_t result) {
   PTERYX_ASSIGN(const int64_t size, n.integer(1));
   PTERYX_ASSIGN(const size_t dim, n.dim(2, x.rank()));
   if (size < 0 || (size == 0 && x[dim] != 0))
-    return bad(n, fmt::format("split_size: got {}", size));
+    return does_not_fit(n, fmt::format("split_size: got {}", size));
   const int64_t count = x[dim] == 0 ? 1 : (x[dim] - 1) / std::max<int64_t>(size, 1) + 1;
   if (count != static_cast<int64_t>(n.out_count())) {
-    return bad(n, fmt::format("{} entries in runs of {} give {} results, the file has {}", x[dim],
-                              size, count, n.out_count()));
+    return does_not_fit(n, fmt::format("{} entries in runs of {} give {} results, the file has {}",
+                                       x[dim], size, count, n.out_count()));
   }
   const int64_t start = static_cast<int64_t>(result) * size;
   return sliced(x, dim, {start, std::min(size, x[dim] - start), 1});
@@ -314,8 +322,8 @@ Result<Source> unbind(const Node& n, size_t result) {
   const Dims x = n.in(kX).dims;
   PTERYX_ASSIGN(const size_t dim, n.dim(1, x.rank()));
   if (x[dim] != static_cast<int64_t>(n.out_count())) {
-    return bad(n, fmt::format("dim {} has {} entries, the file has {} results", dim, x[dim],
-                              n.out_count()));
+    return does_not_fit(n, fmt::format("dim {} has {} entries, the file has {} results", dim,
+                                       x[dim], n.out_count()));
   }
   return selected(x, dim, static_cast<int64_t>(result));
 }
@@ -328,8 +336,8 @@ Result<Source> pixel_shuffle(const Node& n, size_t) {
   PTERYX_ASSIGN(const int64_t r, n.integer(1));
   const size_t k = x.rank() - 3;
   if (r < 1 || r > kMaxFactor || x.dims[k] % (r * r) != 0) {
-    return bad(n,
-               fmt::format("upscale_factor {} does not divide the {} channels of x", r, x.dims[k]));
+    return does_not_fit(
+        n, fmt::format("upscale_factor {} does not divide the {} channels of x", r, x.dims[k]));
   }
   const int64_t h = x.dims[k + 1];
   const int64_t w = x.dims[k + 2];
@@ -350,8 +358,9 @@ Result<Source> pixel_unshuffle(const Node& n, size_t) {
   PTERYX_ASSIGN(const int64_t r, n.integer(1));
   const size_t k = x.rank() - 3;
   if (r < 1 || r > kMaxFactor || x.dims[k + 1] % r != 0 || x.dims[k + 2] % r != 0) {
-    return bad(n, fmt::format("downscale_factor {} does not divide the {} x {} pixels of x", r,
-                              x.dims[k + 1], x.dims[k + 2]));
+    return does_not_fit(
+        n, fmt::format("downscale_factor {} does not divide the {} x {} pixels of x", r,
+                       x.dims[k + 1], x.dims[k + 2]));
   }
   const int64_t width = x.dims[k + 2];
   const int64_t plane = x.dims[k + 1] * width;

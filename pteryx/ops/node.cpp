@@ -14,7 +14,7 @@ Result<int64_t> to_integer(const Scalar& s) {
   if (s.kind != graph::ScalarKind::kDouble) return s.i;
   // Doubles of 2^63 and above ("to the end" written as a float) saturate.
   if (std::isnan(s.d) || std::floor(s.d) != s.d) {
-    return invalid_program(fmt::format("expected an integer, got {}", s.d));
+    return Status(Code::kInvalidArgument, fmt::format("expected an integer, got {}", s.d));
   }
   if (s.d >= 0x1p63) return std::numeric_limits<int64_t>::max();
   if (s.d < -0x1p63) return std::numeric_limits<int64_t>::min();
@@ -218,11 +218,20 @@ Status Node::fail(Code code, std::string_view text) const {
   return {code, fmt::format("{}: {}", graph::describe(graph_, node_), text)};
 }
 
+std::string Node::difference(size_t arg, std::string_view what, std::string_view expected,
+                             std::string_view got) const {
+  return fmt::format("{} ({}) {}: expected {}, got {}", def_.args[arg].name,
+                     graph_.label(node_.args[arg]), what, expected, got);
+}
+
 Status Node::mismatch(size_t arg, std::string_view what, std::string_view expected,
                       std::string_view got) const {
-  return fail(Code::kInvalidProgram,
-              fmt::format("{} ({}) {}: expected {}, got {}", def_.args[arg].name,
-                          graph_.label(node_.args[arg]), what, expected, got));
+  return fail(Code::kInvalidArgument, difference(arg, what, expected, got));
+}
+
+Status Node::malformed(size_t arg, std::string_view what, std::string_view expected,
+                       std::string_view got) const {
+  return fail(Code::kInvalidProgram, difference(arg, what, expected, got));
 }
 
 Status Node::expect(size_t arg, std::string_view what, const Dims& expected,
@@ -239,7 +248,7 @@ Status Shapes::set(size_t i, const Dims& dims) {
   bool fits = dims.rank() == max.rank();
   for (size_t d = 0; fits && d < dims.rank(); ++d) fits = dims[d] >= 0 && dims[d] <= max[d];
   if (!fits) {
-    return node_.fail(Code::kInvalidProgram,
+    return node_.fail(Code::kInvalidArgument,
                       fmt::format("{} ({}) shape: the file allows {}, the inputs give {}",
                                   node_.def().args.back().name, node_.graph().label(id),
                                   to_string(max), to_string(dims)));

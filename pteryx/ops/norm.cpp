@@ -122,7 +122,7 @@ Result<Rows> trailing_rows(const Node& n) {
     }
   }
   if (!same) {
-    return n.fail(Code::kInvalidProgram,
+    return n.fail(Code::kInvalidArgument,
                   fmt::format("normalized_shape {} does not end the shape of x, {}",
                               to_string(tail), to_string(x.dims)));
   }
@@ -142,7 +142,7 @@ Result<Rows> rows_of(const Node& n) {
     case Kind::kGroup: {
       PTERYX_ASSIGN(r.groups, n.integer(kGroupCount));
       if (r.groups < 1 || x.dims[1] % r.groups != 0) {
-        return n.fail(Code::kInvalidProgram,
+        return n.fail(Code::kInvalidArgument,
                       fmt::format("{} channels do not make {} groups", x.dims[1], r.groups));
       }
       r.channels = x.dims[1] / r.groups;
@@ -165,13 +165,13 @@ Result<Rows> rows_of(const Node& n) {
 Status check_rms(const Node& n, const Rows& r) {
   const Tensor x = n.in(0);
   if (r.length == 0)
-    return n.fail(Code::kInvalidProgram,
+    return n.fail(Code::kInvalidArgument,
                   fmt::format("x has shape {}: zero width", to_string(x.dims)));
   if (r.rows == 0)
     return n.fail(Code::kInvalidArgument,
                   fmt::format("x has shape {}: zero rows", to_string(x.dims)));
   const DType w = n.in(1).dtype;
-  return w == x.dtype ? ok_status() : n.mismatch(1, "type", name(x.dtype), name(w));
+  return w == x.dtype ? ok_status() : n.malformed(1, "type", name(x.dtype), name(w));
 }
 
 Status shape(const Node& n, Shapes& s) {

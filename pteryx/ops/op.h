@@ -236,13 +236,21 @@ class Node {
 
   // "aten.add.Tensor (node 12): x (value 7) shape: expected [2048], got [1024]"
   Status fail(Code code, std::string_view text) const;
+  // Sizes and values that differ from run to run are the caller's (kInvalidArgument); at load,
+  // where all of them are the file's, the session says kInvalidProgram instead.
   Status mismatch(size_t arg, std::string_view what, std::string_view expected,
                   std::string_view got) const;
   Status expect(size_t arg, std::string_view what, const Dims& expected, const Dims& got) const;
+  // The same for what is written in the file alone: types, ranks, modes, lengths of lists
+  // (kInvalidProgram).
+  Status malformed(size_t arg, std::string_view what, std::string_view expected,
+                   std::string_view got) const;
   Status unsupported(std::string_view text) const { return fail(Code::kUnsupported, text); }
 
  private:
   std::optional<Scalar> read(ValueId id) const;
+  std::string difference(size_t arg, std::string_view what, std::string_view expected,
+                         std::string_view got) const;
 
   const graph::Graph& graph_;
   const graph::Node& node_;
@@ -257,7 +265,7 @@ class Shapes {
   Shapes(const Node& n, Live& next) : node_(n), next_(next) {}
   // Compares dims with what `next` has instead of writing them; scalars are written.
   Shapes(const Node& n, Live& next, bool& same) : node_(n), next_(next), same_(&same) {}
-  // Fails if the dims exceed what the file allows for that result.
+  // Fails if the dims exceed what the file allows for that result (kInvalidArgument).
   Status set(size_t i, const Dims& dims);
   Status set(const Dims& dims) { return set(0, dims); }
   void set_scalar(Scalar s);

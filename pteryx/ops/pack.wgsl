@@ -1,4 +1,5 @@
 // y[i] = x[i], one u32 word of y per invocation: packs full words into the element type of y.
+// Host guarantees: x and y have n elements each, those of x a word each.
 #include "common/index.wgsl"
 
 struct Params { n: u32 }

@@ -127,8 +127,8 @@ Result<int64_t> entry(const Node& n, size_t arg, size_t i, int64_t least) {
   PTERYX_ASSIGN(const Dims list, n.ints(arg));
   const size_t spatial = row(n).spatial;
   if (list.size() != 1 && list.size() != spatial) {
-    return n.mismatch(arg, "length", spatial == 1 ? "1" : fmt::format("1 or {}", spatial),
-                      std::to_string(list.size()));
+    return n.malformed(arg, "length", spatial == 1 ? "1" : fmt::format("1 or {}", spatial),
+                       std::to_string(list.size()));
   }
   const int64_t v = list[list.size() == 1 ? 0 : i];
   if (v < least || v > kLimit)
@@ -146,8 +146,8 @@ Status read_sliding(const Node& n, size_t i, Axis& a) {
   PTERYX_ASSIGN(a.dilation, is_max(f) ? entry(n, kDilation, i, 1) : Result<int64_t>(1));
   const int64_t reach = a.dilation * (a.kernel - 1) + 1;
   if (a.padding > reach / 2) {
-    return n.mismatch(kPadding, "entry", fmt::format("at most half of the kernel's {}", reach),
-                      std::to_string(a.padding));
+    return n.malformed(kPadding, "entry", fmt::format("at most half of the kernel's {}", reach),
+                       std::to_string(a.padding));
   }
   const int64_t free = a.in + 2 * a.padding - reach;
   const bool ceil = n.flag(is_max(f) ? kMaxCeil : kMeanCeil);
@@ -165,8 +165,8 @@ Result<Pool> read_pool(const Node& n) {
   const Tensor x = n.in(kX);
   const size_t spatial = row(n).spatial;
   if (x.rank() != spatial + 1 && x.rank() != spatial + 2) {
-    return n.mismatch(kX, "rank", fmt::format("{} or {}", spatial + 1, spatial + 2),
-                      std::to_string(x.rank()));
+    return n.malformed(kX, "rank", fmt::format("{} or {}", spatial + 1, spatial + 2),
+                       std::to_string(x.rank()));
   }
   Pool p;
   for (size_t i = 0; i < spatial; ++i) {

@@ -19,36 +19,124 @@ struct Row {
   Layout layout;
   std::span<const Arg> args;
   std::string_view partner;  // WGSL over d: the other element of the pair
-  std::string_view turn;     // WGSL over s and d: (cos, sin with the sign of d's place in the pair)
+  std::string_view turn;     // WGSL over at_row and d: (cos, sin signed as d's place in the pair)
 };
 
 const Row& row(const Node& n) { return *static_cast<const Row*>(n.def().row); }
 
-// A call as numbers; x is [batch, length, heads, size].
+// A call as numbers. x has rows of `size` elements, [batch, length, heads] of them or, where heads
+// come first, [batch, heads, length]. The tables have rows for [batch, position, head].
 struct Rope {
   int64_t length = 0;
   int64_t size = 0;
   int64_t rotary = 0;  // leading elements of a row that turn
   int64_t heads_q = 1;
   int64_t heads_k = 1;
+  bool heads_first = false;
+  int64_t positions = 0;     // that the tables have
+  int64_t batch_stride = 0;  // in rows of the tables; 0 where they have one for all
+  int64_t position_stride = 1;
+  int64_t head_stride = 0;
 };
+
+// Which dims of x and of the tables are what.
+struct TableDims {
+  bool heads_first = false;
+  size_t position = 0;                           // dim of the tables
+  std::optional<size_t> batch = {}, heads = {};  // likewise
+};
+
+// The exporter's patterns multiply x by the tables after giving these dims that broadcast: adjacent
+// pairs [position, heads, width], halves [position, 1, width] or [batch, 1, position, width]. With
+// four dims the tables are laid out as x is.
+TableDims table_dims(const Node& n) {
+  const Tensor table = n.in(kCos);
+  if (table.rank() == 2) return {};
+  const TableDims like_x{.position = 1, .batch = 0, .heads = 2};
+  if (row(n).layout == Layout::kHalves) {
+    if (table.rank() == 3) return {.heads_first = true, .position = 1, .batch = 0};
+    const bool heads_first = table.dim(1) == 1 && (table.dim(2) != 1 || n.in(kXq).dim(-3) != 1);
+    return heads_first ? TableDims{.heads_first = true, .position = 2, .batch = 0, .heads = 1}
+                       : like_x;
+  }
+  if (table.rank() == 4) return like_x;
+  // [1, position, width] is no pattern's. The dims of the file tell it from [position, heads,
+  // width], so that a call means the same at every live size.
+  const Dims file = n.max_dims(table.id);
+  const Dims x = n.max_dims(n.in(kXq).id);
+  const bool one_for_all =
+      file[0] == 1 && file[1] != 1 && (x[x.rank() - 3] > 1 || file[1] != x[x.rank() - 2]);
+  return one_for_all ? TableDims{.position = 1, .batch = 0} : TableDims{.position = 0, .heads = 1};
+}
+
+// The call that cut a tensor out of a longer one, also where it was viewed in between.
+std::optional<Node> slice_of(const Node& n, ValueId id) {
+  const graph::Graph& g = n.graph();
+  for (size_t i = g.nodes.size(); i-- > 0;) {
+    const graph::Node& node = g.nodes[i];
+    if (node.op == nullptr || node.args.back() != id) continue;
+    const OpDef& def = op(*node.op);
+    if (def.name == "aten.slice_copy.Tensor") return Node(g, node, def, n.live());
+    if (def.op_class != OpClass::kView) return std::nullopt;
+    id = node.args.front();
+  }
+  return std::nullopt;
+}
+
+Status negative(const Node& n, std::string_view what, int64_t start) {
+  return n.fail(Code::kInvalidArgument, fmt::format("{}: expected 0 or more, got {}", what, start));
+}
+
+// Tables are too short for x. Where they are slices, what is left of one that begins past the end
+// says nothing: the message tells its beginning and the table's rows.
+Status too_short(const Node& n, const Rope& r, int64_t start) {
+  if (const auto slice = slice_of(n, n.in(kCos).id)) {
+    const Tensor table = slice->in(0);
+    const auto dim = slice->dim(1, table.rank());
+    const auto from = slice->integer_or(2, 0);
+    if (dim.ok() && *dim + 1 < table.rank() && from.ok()) {  // not of columns
+      if (*from < 0) return negative(n, "position", *from);
+      const int64_t rows = table.dims[*dim];
+      if (*from > rows - r.length) {
+        return n.fail(Code::kInvalidArgument,
+                      fmt::format("position {} + {} rows exceed the {} rows of freqs_cos ({})",
+                                  *from, r.length, rows, n.graph().label(table.id)));
+      }
+    }
+  }
+  return n.fail(Code::kInvalidArgument,
+                fmt::format("start_pos {} + {} positions exceed the {} rows of freqs_cos", start,
+                            r.length, r.positions));
+}
 
 // The table row of position 0, after checking that the tables reach as far as x.
 Result<int64_t> read_start(const Node& n, const Rope& r) {
   if (row(n).layout == Layout::kInterleaved) return 0;
   PTERYX_ASSIGN(const int64_t start,
                 row(n).layout == Layout::kHalves ? n.integer(kStart) : Result<int64_t>(0));
-  const int64_t rows = n.in(kCos).dim(0);
-  if (start < 0) {
-    return n.fail(Code::kInvalidArgument,
-                  fmt::format("start_pos: expected 0 or more, got {}", start));
-  }
-  if (start > rows - r.length) {
-    return n.fail(Code::kInvalidArgument,
-                  fmt::format("start_pos {} + {} positions exceed the {} rows of freqs_cos", start,
-                              r.length, rows));
-  }
+  if (start < 0) return negative(n, "start_pos", start);
+  if (start > r.positions - r.length) return too_short(n, r, start);
   return start;
+}
+
+// Where the rows of the tables are.
+Status read_tables(const Node& n, int64_t batch, Rope& r) {
+  const Tensor cos = n.in(kCos);
+  const TableDims at = table_dims(n);
+  r.positions = cos.dims[at.position];
+  for (size_t d = at.position + 1; d + 1 < cos.rank(); ++d) r.position_stride *= cos.dims[d];
+  Dims expected = cos.dims;
+  if (at.batch && cos.dims[*at.batch] != 1) {
+    expected[*at.batch] = batch;
+    r.batch_stride = 1;
+    for (size_t d = *at.batch + 1; d + 1 < cos.rank(); ++d) r.batch_stride *= cos.dims[d];
+  }
+  if (at.heads && cos.dims[*at.heads] != 1) {
+    expected[*at.heads] = r.heads_q == r.heads_k ? r.heads_q : 1;
+    r.head_stride = *at.heads < at.position ? r.positions : 1;
+  }
+  PTERYX_TRY(n.expect(kCos, "shape", expected, cos.dims));
+  return n.expect(kSin, "shape", cos.dims, n.in(kSin).dims);
 }
 
 Result<Rope> read_pair(const Node& n) {
@@ -57,9 +145,14 @@ Result<Rope> read_pair(const Node& n) {
   const bool halves = row(n).layout == Layout::kHalves;
   if (!n.has_out(0) || !n.has_out(1))
     return n.fail(Code::kInvalidProgram, "y: expected two result tensors");
-  Rope r{.length = q.dim(1), .size = q.dim(3), .heads_q = q.dim(2), .heads_k = k.dim(2)};
-  PTERYX_TRY(n.expect(kXk, "shape", {q.dim(0), r.length, r.heads_k, r.size}, k.dims));
-  const int64_t columns = n.in(kCos).dim(1);
+  Rope r{.size = q.dim(-1), .heads_first = table_dims(n).heads_first};
+  const size_t heads = q.rank() - (r.heads_first ? 3 : 2);
+  r.length = q.dim(r.heads_first ? -2 : -3);
+  r.heads_q = q.dims[heads];
+  Dims expected = q.dims;
+  if (k.rank() == q.rank()) expected[heads] = r.heads_k = k.dims[heads];
+  PTERYX_TRY(n.expect(kXk, "shape", expected, k.dims));
+  const int64_t columns = n.in(kCos).dim(-1);
   r.rotary = halves ? columns : r.size;
   if (r.rotary % 2 != 0 || r.rotary > r.size) {
     return n.mismatch(halves ? kCos : kXq, "width",
@@ -69,7 +162,7 @@ Result<Rope> read_pair(const Node& n) {
   if (!halves && 2 * columns != r.size) {
     return n.mismatch(kCos, "width", std::to_string(r.size / 2), std::to_string(columns));
   }
-  PTERYX_TRY(n.expect(kSin, "shape", n.in(kCos).dims, n.in(kSin).dims));
+  PTERYX_TRY(read_tables(n, q.rank() == 4 ? q.dim(0) : 1, r));
   return r;
 }
 
@@ -106,7 +199,7 @@ fn rotate_@(w: u32) {
     let d = i % params.size;
     var v = load_x@(i);
     if (d < params.rotary) {
-      let t = turn(i / params.size / params.heads_@ % params.length, d);
+      let t = turn(table_row(i / params.size, params.heads_@), d);
       v = v * t.x + load_x@(i - d + partner(d)) * t.y;
     }
     word |= encode_y@(lane, v);
@@ -137,10 +230,15 @@ Status plan(const Node& n, Plan& p) {
                                    .length = u32(r.length),
                                    .size = u32(r.size),
                                    .rotary = u32(r.rotary),
-                                   .start = start.word};
+                                   .start = start.word,
+                                   .heads_first = r.heads_first ? 1U : 0U,
+                                   .batch_stride = u32(r.batch_stride),
+                                   .position_stride = u32(r.position_stride),
+                                   .head_stride = u32(r.head_stride)};
+
   std::string prelude = fmt::format(
       "fn partner(d: u32) -> u32 {{ return {}; }}\n"
-      "fn turn(s: u32, d: u32) -> vec2<f32> {{ {} }}\n",
+      "fn turn(at_row: u32, d: u32) -> vec2<f32> {{ {} }}\n",
       row(n).partner, row(n).turn);
   prelude += rotate_function('q');
   prelude += single ? "fn rotate_k(w: u32) {}\n" : rotate_function('k');
@@ -167,21 +265,29 @@ struct Turn {
   double n = 0;
 };
 
-Turn turn_of(const Node& n, const Host& h, const Rope& r, int64_t s, int64_t d) {
+Turn turn_of(const Node& n, const Host& h, const Rope& r, int64_t at_row, int64_t d) {
   if (row(n).layout == Layout::kHalves) {
     const int64_t half = r.rotary / 2;
-    const int64_t at = s * r.rotary + d;
+    const int64_t at = at_row * r.rotary + d;
     const double sin = h.host(n.in(kSin).id).number(at);
     return {d < half ? d + half : d - half, h.host(n.in(kCos).id).number(at),
             d < half ? -sin : sin};
   }
-  const int64_t pair = s * (r.size / 2) + d / 2;
+  const int64_t pair = at_row * (r.size / 2) + d / 2;
   const bool interleaved = row(n).layout == Layout::kInterleaved;
   const double cos =
       interleaved ? h.host(n.in(kFreqs).id).number(2 * pair) : h.host(n.in(kCos).id).number(pair);
   const double sin = interleaved ? h.host(n.in(kFreqs).id).number(2 * pair + 1)
                                  : h.host(n.in(kSin).id).number(pair);
   return {d ^ 1, cos, d % 2 == 0 ? -sin : sin};
+}
+
+// The row of the tables for row i of x.
+int64_t table_row(const Rope& r, int64_t start, int64_t heads, int64_t i) {
+  const int64_t position = (r.heads_first ? i : i / heads) % r.length;
+  const int64_t head = (r.heads_first ? i / r.length : i) % heads;
+  return i / (r.length * heads) * r.batch_stride + (start + position) * r.position_stride +
+         head * r.head_stride;
 }
 
 void rotate(const Node& n, const Host& h, const Rope& r, int64_t start, int64_t heads,
@@ -192,7 +298,7 @@ void rotate(const Node& n, const Host& h, const Rope& r, int64_t start, int64_t 
       y.copy(i, x, i);
       continue;
     }
-    const Turn t = turn_of(n, h, r, start + i / r.size / heads % r.length, d);
+    const Turn t = turn_of(n, h, r, table_row(r, start, heads, i / r.size), d);
     y.put(i, x.number(i) * t.c + x.number(i - d + t.partner) * t.n);
   }
 }
@@ -206,24 +312,24 @@ Status cpu(const Node& n, const Host& h) {
   return {};
 }
 
-constexpr Arg kAdjacentArgs[] = {in("xq", kFloats, 4, 4), in("xk", kFloats, 4, 4),
-                                 in("freqs_cos", kFloats, 2, 2), in("freqs_sin", kFloats, 2, 2),
+constexpr Arg kAdjacentArgs[] = {in("xq", kFloats, 3, 4), in("xk", kFloats, 3, 4),
+                                 in("freqs_cos", kFloats, 2, 4), in("freqs_sin", kFloats, 2, 4),
                                  out_list("y", 2)};
 constexpr Arg kHalvesArgs[] = {
-    in("xq", kFloats, 4, 4),        in("xk", kFloats, 4, 4), in("freqs_cos", kFloats, 2, 2),
-    in("freqs_sin", kFloats, 2, 2), number("start_pos"),     out_list("y", 2)};
+    in("xq", kFloats, 3, 4),        in("xk", kFloats, 3, 4), in("freqs_cos", kFloats, 2, 4),
+    in("freqs_sin", kFloats, 2, 4), number("start_pos"),     out_list("y", 2)};
 constexpr Arg kInterleavedArgs[] = {in("x", kFloats, 2), in("freqs", kFloats), out("y", kFloats)};
 
 constexpr Row kRows[] = {
     {"et_vk.apply_rotary_emb.default", Layout::kAdjacent, kAdjacentArgs, "d ^ 1u",
-     "let at = s * (params.size / 2u) + d / 2u; let n = load_sin_of(at);"
+     "let at = at_row * (params.size / 2u) + d / 2u; let n = load_sin_of(at);"
      " return vec2<f32>(load_cos_of(at), select(n, -n, (d & 1u) == 0u));"},
     {"et_vk.apply_rotary_emb_hf.default", Layout::kHalves, kHalvesArgs,
      "select(d - params.rotary / 2u, d + params.rotary / 2u, d < params.rotary / 2u)",
-     "let at = (u32(live(params.start)) + s) * params.rotary + d; let n = load_sin_of(at);"
+     "let at = at_row * params.rotary + d; let n = load_sin_of(at);"
      " return vec2<f32>(load_cos_of(at), select(n, -n, d < params.rotary / 2u));"},
     {"et_vk.apply_rotary_emb_interleaved.default", Layout::kInterleaved, kInterleavedArgs, "d ^ 1u",
-     "let at = s * params.size + (d & 0xfffffffeu); let n = load_freqs(at + 1u);"
+     "let at = at_row * params.size + (d & 0xfffffffeu); let n = load_freqs(at + 1u);"
      " return vec2<f32>(load_freqs(at), select(n, -n, (d & 1u) == 0u));"},
 };
 

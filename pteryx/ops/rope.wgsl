@@ -1,15 +1,26 @@
 // y[i] = x[i] * c + x[partner of i] * n: every pair (a, b) of a row becomes (a cos - b sin, b cos + a sin).
 // One u32 word of a result per invocation; the words of yk follow those of yq.
-// Host guarantees: x is [batch, length, heads, size], the tables have every row that is asked for.
-// The prelude gives `partner(d)`, `turn(s, d)` = (c, n) for element d at position s, and `rotate_q(w)`, `rotate_k(w)`,
-// which make one word of a result.
+// Host guarantees: x is [batch, length, heads, size] or, with heads_first, [batch, heads, length, size]; the tables have
+// every row that is asked for, at batch_stride, position_stride and head_stride rows (0: the same one for all).
+// The prelude gives `partner(d)`, `turn(at_row, d)` = (c, n) for element d by that row of the tables, and `rotate_q(w)`,
+// `rotate_k(w)`, which make one word of a result.
 #include "common/index.wgsl"
 
 struct Params {
   n_q: u32, n_k: u32, words_q: u32, words: u32, heads_q: u32, heads_k: u32,
-  length: u32, size: u32, rotary: u32, start: u32
+  length: u32, size: u32, rotary: u32, start: u32,
+  heads_first: u32, batch_stride: u32, position_stride: u32, head_stride: u32
 }
 @group(0) @binding(0) var<uniform> params: Params;
+
+// The row of the tables for row i of x.
+fn table_row(i: u32, heads: u32) -> u32 {
+  let heads_first = params.heads_first == 1u;
+  let position = select(i / heads, i, heads_first) % params.length;
+  let head = select(i, i / params.length, heads_first) % heads;
+  return i / (params.length * heads) * params.batch_stride +
+      (u32(live(params.start)) + position) * params.position_stride + head * params.head_stride;
+}
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,

@@ -1,5 +1,6 @@
 // Rotary embeddings against the formula in double. SPDX-License-Identifier: BSD-3-Clause
 #include <cmath>
+#include <functional>
 
 #include <gtest/gtest.h>
 
@@ -109,6 +110,108 @@ TEST(Rope, Interleaved) {
   }
 }
 
+// Element (position, head, d) of a batch turned by row table(batch, position, head) of the tables;
+// x is [batch, length, heads, size] or, with heads first, [batch, heads, length, size]. The pair of
+// element d is (first, second), each turned by its own column.
+struct Turned {
+  bool heads_first = false;
+  bool halves = true;
+};
+TestTensor turned(const Turned& how, const TestTensor& x, const TestTensor& cos,
+                  const TestTensor& sin,
+                  const std::function<int64_t(int64_t, int64_t, int64_t)>& table) {
+  TestTensor y = x;
+  const auto back = [&](size_t i) { return x.dims[x.dims.rank() - i]; };
+  const int64_t size = back(1);
+  const int64_t heads = how.heads_first ? back(3) : back(2);
+  const int64_t length = how.heads_first ? back(2) : back(3);
+  const int64_t width = cos.dims[cos.dims.rank() - 1];
+  const int64_t pairs = how.halves ? width / 2 : width;
+  for (int64_t row = 0; row < numel(x.dims) / size; ++row) {
+    const int64_t s = how.heads_first ? row % length : row / heads % length;
+    const int64_t h = how.heads_first ? row / length % heads : row % heads;
+    const int64_t t = table(row / (heads * length), s, h) * width;
+    for (int64_t i = 0; i < pairs; ++i) {
+      const int64_t first = row * size + (how.halves ? i : 2 * i);
+      const int64_t second = row * size + (how.halves ? i + pairs : 2 * i + 1);
+      const int64_t other = how.halves ? i + pairs : i;
+      y.data[at(first)] =
+          x.data[at(first)] * cos.data[at(t + i)] - x.data[at(second)] * sin.data[at(t + i)];
+      y.data[at(second)] = x.data[at(second)] * cos.data[at(t + other)] +
+                           x.data[at(first)] * sin.data[at(t + other)];
+    }
+  }
+  return y;
+}
+
+// A call with x and tables of any layout, at a literal and a live position.
+void expect_turned(const Turned& how, const Dims& q_dims, const Dims& k_dims, const Dims& table,
+                   int64_t start,
+                   const std::function<int64_t(int64_t, int64_t, int64_t)>& table_row) {
+  for (const DType t : {DType::kF32, DType::kF16}) {
+    const TestTensor q = random(t, q_dims, 1);
+    const TestTensor k = random(t, k_dims, 2);
+    const TestTensor cos = random(t, table, 3, -1, 1);
+    const TestTensor sin = random(t, table, 4, -1, 1);
+    const std::vector<TestTensor> want = {turned(how, q, cos, sin, table_row),
+                                          turned(how, k, cos, sin, table_row)};
+    const auto call = [&](bool constant) {
+      Case c(how.halves ? "et_vk.apply_rotary_emb_hf.default" : "et_vk.apply_rotary_emb.default");
+      c.in(q).in(k);
+      constant ? c.constant(cos).constant(sin) : c.in(cos).in(sin);
+      return c;
+    };
+    if (!how.halves) {
+      expect_op(call(true).outs({q, k}), want, rope_tolerance(t));
+      continue;
+    }
+    expect_op(call(false).integer(start).outs({q, k}), want, rope_tolerance(t));
+    expect_op(call(true).live(start).outs({q, k}), want, rope_tolerance(t));
+  }
+}
+
+// Phi and GPT-NeoX: the tables are [batch, position, width] and are given a dim for the heads, so x
+// is [batch, heads, length, size].
+TEST(Rope, HeadsFirst) {
+  const Turned how{.heads_first = true};
+  const auto row = [](int64_t start) {
+    return [start](int64_t, int64_t s, int64_t) { return start + s; };
+  };
+  expect_turned(how, {1, 4, 5, 32}, {1, 2, 5, 32}, {1, 5, 32}, 0, row(0));
+  expect_turned(how, {1, 32, 3, 80}, {1, 32, 3, 80}, {1, 9, 32}, 4, row(4));  // Phi-2
+  expect_turned(how, {2, 3, 4, 96}, {2, 1, 4, 96}, {1, 4, 24}, 0, row(0));    // GPT-NeoX
+  expect_turned(how, {1, 8, 1, 64}, {1, 2, 1, 64}, {1, 1, 16}, 0, row(0));
+  expect_turned(how, {3, 5, 7}, {2, 5, 7}, {1, 6, 6}, 1, row(1));
+  expect_turned(how, {1, 3, 5, 6}, {1, 2, 5, 6}, {1, 1, 8, 4}, 2, row(2));
+  // A table for every batch.
+  expect_turned(how, {2, 3, 4, 8}, {2, 2, 4, 8}, {2, 6, 4}, 1,
+                [](int64_t b, int64_t s, int64_t) { return b * 6 + 1 + s; });
+  expect_turned(how, {2, 3, 1, 8}, {2, 2, 1, 8}, {2, 1, 4}, 0,
+                [](int64_t b, int64_t, int64_t) { return b; });
+}
+
+TEST(Rope, RanksAndUnitDims) {
+  const auto row = [](int64_t start) {
+    return [start](int64_t, int64_t s, int64_t) { return start + s; };
+  };
+  for (const bool halves : {false, true}) {
+    const Turned how{.halves = halves};
+    const int64_t width = halves ? 8 : 4;
+    expect_turned(how, {5, 4, 8}, {5, 2, 8}, {5, width}, 0, row(0));
+    expect_turned(how, {2, 3, 4, 8}, {2, 3, 1, 8}, {1, 3, 1, width}, 0, row(0));
+    expect_turned(how, {2, 1, 4, 8}, {2, 1, 3, 8}, {1, 1, 1, width}, 0, row(0));
+    expect_turned(how, {2, 3, 4, 8}, {2, 3, 1, 8}, {2, 3, 1, width}, 0,
+                  [](int64_t b, int64_t s, int64_t) { return b * 3 + s; });
+  }
+  const Turned adjacent_pairs{.halves = false};
+  expect_turned(adjacent_pairs, {2, 3, 4, 8}, {2, 3, 2, 8}, {3, 1, 4}, 0, row(0));
+  expect_turned(adjacent_pairs, {2, 3, 4, 8}, {2, 3, 2, 8}, {1, 3, 4}, 0, row(0));
+  // A row for every head.
+  const auto each = [](int64_t, int64_t s, int64_t h) { return s * 4 + h; };
+  expect_turned(adjacent_pairs, {2, 3, 4, 8}, {2, 3, 4, 8}, {3, 4, 4}, 0, each);
+  expect_turned(adjacent_pairs, {3, 4, 8}, {3, 4, 8}, {5, 4, 4}, 0, each);
+}
+
 TEST(Rope, EmptySequence) {
   const TestTensor q = random(DType::kF32, {1, 0, 4, 8});
   const TestTensor table = random(DType::kF32, {3, 4});
@@ -154,6 +257,14 @@ TEST(Rope, Refuses) {
   expect_error(halves_case({1, 3, 4, 8}, {9, 8}, -1), "start_pos: expected 0 or more, got -1");
   expect_error(halves_case({1, 3, 4, 8}, {9, 10}, 0),
                "freqs_cos (value 2) width: expected an even number up to 8, got 10");
+  expect_error(adjacent_case({2, 3, 4, 8}, {2, 3, 2, 8}, {3, 4, 4}, {3, 4, 4}),
+               "freqs_cos (value 2) shape: expected [3, 1, 4], got [3, 4, 4]");
+  expect_error(adjacent_case({2, 3, 4, 8}, {3, 4, 8}, {3, 4}, {3, 4}),
+               "xk (value 1) shape: expected [2, 3, 4, 8], got [3, 4, 8]");
+  expect_error(halves_case({2, 4, 3, 8}, {3, 9, 8}, 0),
+               "freqs_cos (value 2) shape: expected [2, 9, 8], got [3, 9, 8]");
+  expect_error(halves_case({1, 4, 3, 8}, {1, 9, 8}, 7),
+               "start_pos 7 + 3 positions exceed the 9 rows of freqs_cos");
   expect_error(Case("et_vk.apply_rotary_emb_interleaved.default")
                    .in(random(DType::kF32, {1, 2, 4}))
                    .in(random(DType::kF32, {7}))

@@ -1,4 +1,4 @@
-// Puts the elements of each row of x in order: an element goes to the place that is the number of elements before it.
+// values[r, p] = x[r, k], indices[r, p] = k with p = the number of elements before x[r, k]: rows of x in order.
 // Equal elements keep their order, NaN counts as the largest. One invocation per element.
 // Host guarantees: rows are outer x inner, inner elements apart along the row; results hold the first `count` places.
 // The prelude gives `const descending: bool`, `fn order(v: x_t) -> u32` (ascending keys) and `fn emit(at, v, k)`.

@@ -1,5 +1,6 @@
 // y[i] = apply(x[i]). `per_invocation` u32 words of y per invocation, a workgroup apart, so that loads overlap.
 // The prelude gives `alias ct` and `fn apply(x: ct) -> ct`.
+// Host guarantees: x and y have n elements each.
 #include "common/index.wgsl"
 #include "common/math.wgsl"
 

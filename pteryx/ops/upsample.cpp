@@ -92,7 +92,7 @@ Result<double> read_factor(const Node& n, size_t axis) {
   if (!n.has(first)) return 0.0;
   const std::vector<double> list = n.numbers(first);
   if (list.empty()) return 0.0;
-  if (list.size() != 2) return n.mismatch(first, "length", "2", std::to_string(list.size()));
+  if (list.size() != 2) return n.malformed(first, "length", "2", std::to_string(list.size()));
   if (!(list[axis] > 0))
     return n.mismatch(first, "entry", "more than 0", fmt::format("{}", list[axis]));
   return list[axis];
@@ -103,12 +103,13 @@ Status read_axis(const Node& n, size_t i, bool align, Axis& a) {
   PTERYX_ASSIGN(const Dims size, n.ints(kSize));
   PTERYX_ASSIGN(const double factor, read_factor(n, i));
   if (!size.empty() && size.size() != 2)
-    return n.mismatch(kSize, "length", "2", std::to_string(size.size()));
+    return n.malformed(kSize, "length", "2", std::to_string(size.size()));
   if (size.empty() && factor == 0)
     return n.fail(Code::kInvalidProgram, "neither output_size nor scale_factors is given");
   const double out =
       size.empty() ? std::floor(static_cast<double>(a.in) * factor) : static_cast<double>(size[i]);
-  if (!(out >= 0 && out <= static_cast<double>(kLimit)) || a.in > kLimit) {
+  if (out < 0) return n.mismatch(kSize, "entry", "0 or more", fmt::format("{}", out));
+  if (!(out <= static_cast<double>(kLimit)) || a.in > kLimit) {
     return n.unsupported(
         fmt::format("resizing {} to {}: sizes from 0 to {} are supported", a.in, out, kLimit));
   }

@@ -3,6 +3,7 @@
 // Roofline: memory bound. Bytes = x + y once; the 4 (nearest: 1) reads of a result share cache lines with its
 // neighbours. Antialias reads about (2 scale)^2 elements a result, each at most 4 times in all.
 // The prelude gives sample(plane, oh, ow): one of the three functions here. `scale` is input steps per result step.
+// Host guarantees: in_h and in_w > 0; y has n elements, out_h * out_w to a plane.
 #include "common/index.wgsl"
 
 struct Params {

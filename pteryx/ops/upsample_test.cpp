@@ -201,7 +201,7 @@ TEST(Upsample, SaysWhatDoesNotFit) {
   expect_error(nearest_case().none().numbers({2, -1}).out(DType::kF32, {1, 1, 4, 4}),
                "scale_factors (value 2) entry: expected more than 0, got -1");
   expect_error(nearest_case().ints({-4, 4}).none().out(DType::kF32, {1, 1, 4, 4}),
-               "resizing 2 to -4");
+               "output_size (value 1) entry: expected 0 or more, got -4");
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ struct Row {
 Result<Dims> same(const Node& n) { return n.in(kX).dims; }
 
 Status does_not_fit(const Node& n, std::string_view why) {
-  return n.fail(Code::kInvalidProgram,
+  return n.fail(Code::kInvalidArgument,
                 fmt::format("x {} does not fit {} (at most {}): {}", to_string(n.in(kX).dims),
                             n.graph().label(n.out_id()), to_string(n.max_dims(n.out_id())), why));
 }
@@ -89,7 +89,7 @@ Result<Dims> resized(const Node& n) {
     if (size[i] >= 0) continue;
     if (size[i] != -1 || inferred) {
       return n.fail(
-          Code::kInvalidProgram,
+          Code::kInvalidArgument,
           fmt::format("size: expected sizes and at most one -1, got {}", to_string(size)));
     }
     inferred = i;
@@ -97,11 +97,11 @@ Result<Dims> resized(const Node& n) {
   if (inferred) size[*inferred] = 1;
   const auto total = checked_numel(size.span());
   if (!total)
-    return n.fail(Code::kInvalidProgram, fmt::format("size: {} is too large", to_string(size)));
+    return n.fail(Code::kInvalidArgument, fmt::format("size: {} is too large", to_string(size)));
   if (inferred) {
     // Nothing says what -1 is beside a 0; PyTorch refuses it too, for x without elements as well.
     if (*total == 0 || count % *total != 0) {
-      return n.fail(Code::kInvalidProgram,
+      return n.fail(Code::kInvalidArgument,
                     fmt::format("size: the -1 of {} cannot be inferred from {} elements",
                                 to_string(*n.ints(kSize)), count));
     }
@@ -110,7 +110,7 @@ Result<Dims> resized(const Node& n) {
   }
   if (*total == count) return size;
   if (is_literal(n.graph()[n.node().args[kSize]])) return fit_bound(n);
-  return n.fail(Code::kInvalidProgram,
+  return n.fail(Code::kInvalidArgument,
                 fmt::format("size: {} has {} elements, x {} has {}", to_string(size), *total,
                             to_string(n.in(kX).dims), count));
 }
@@ -129,7 +129,7 @@ Result<Dims> squeezed(const Node& n, const std::array<bool, kMaxRank>& marked) {
   }
   if (kept.rank() == rank) return kept;
   if (kept_live.rank() == rank) return kept_live;
-  return n.fail(Code::kInvalidProgram,
+  return n.fail(Code::kInvalidArgument,
                 fmt::format("squeezing x {} cannot give rank {}", to_string(x.dims), rank));
 }
 
@@ -196,7 +196,7 @@ Status shape(const Node& n, Shapes& s) {
   const Tensor x = n.in(kX);
   const Tensor y = n.out();
   if (x.dtype != y.dtype)
-    return n.mismatch(n.def().args.size() - 1, "type", name(x.dtype), name(y.dtype));
+    return n.malformed(n.def().args.size() - 1, "type", name(x.dtype), name(y.dtype));
   PTERYX_ASSIGN(const Dims dims, static_cast<const Row*>(n.def().row)->dims(n));
   return s.set(dims);
 }

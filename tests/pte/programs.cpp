@@ -89,14 +89,17 @@ size_t count(const std::vector<int32_t>& dims) {
 
 }  // namespace
 
-int32_t DelegateProgram::weights(const std::vector<int32_t>& dims, uint32_t seed, float size) {
+std::vector<float> repeated_weights(size_t count, uint32_t seed, float size) {
   std::mt19937 engine(seed);
-  std::string bytes;
-  for (size_t i = 0; i < count(dims); ++i) {
-    const float v = size * (static_cast<float>(engine() % 2001) / 1000.0F - 1.0F);
-    bytes.append(reinterpret_cast<const char*>(&v), sizeof v);
-  }
-  return constant(vk::VkDataType::FLOAT32, dims, bytes);
+  std::vector<float> values(count);
+  for (float& v : values) v = size * (static_cast<float>(engine() % 2001) / 1000.0F - 1.0F);
+  return values;
+}
+
+int32_t DelegateProgram::weights(const std::vector<int32_t>& dims, uint32_t seed, float size) {
+  const std::vector<float> values = repeated_weights(count(dims), seed, size);
+  return constant(vk::VkDataType::FLOAT32, dims,
+                  {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)});
 }
 
 int32_t DelegateProgram::zeros(const std::vector<int32_t>& dims) {
@@ -139,80 +142,100 @@ std::string DelegateProgram::finish() {
   return program.finish().text();
 }
 
+// What the layers share.
+struct TinyModel::Parts {
+  static constexpr int32_t kGroup = 16;
+  DelegateProgram p;
+  int32_t tokens = 0, none = 0, zero = 0, one = 0, yes = 0, group = 0;
+  int32_t rows = 0, start = 0;  // live
+  int32_t cos = 0, sin = 0;
+};
+
 std::string TinyModel::build() const {
-  constexpr int32_t kGroup = 16;
+  const int32_t s = longest;
+  Parts m;
+  DelegateProgram& p = m.p;
+  BlobBuilder& b = p.blob;
+  m.tokens = p.input(vk::VkDataType::INT32, {1, s}, DelegateProgram::Size::kDynamic);
+  const int32_t position = p.input(vk::VkDataType::INT32, {1});
+  m.none = b.add_null();
+  m.zero = b.add_int(0);
+  m.one = b.add_int(1);
+  m.yes = b.add_bool(true);
+  m.group = b.add_int(Parts::kGroup);
+  m.rows = b.add_symint();
+  m.start = b.add_symint();
+  const int32_t end = b.add_symint();
+  b.add_call("sym_size.int", {m.tokens, m.one, m.rows});
+  b.add_call("et_vk.select_as_symint.default", {position, m.zero, b.add_int(-1), m.start});
+  b.add_call("add", {m.start, m.rows, end});
+
+  int32_t x = p.floats({1, s, width});
+  b.add_call(
+      "et_vk.embedding_q4gsw.default",
+      {p.codes({vocabulary, width / 2}, 1), p.weights({vocabulary, width / Parts::kGroup}, 2, 0.1F),
+       m.group, m.tokens, m.yes, x});
+  const auto angles = [&](uint32_t seed) {
+    // More rows than positions: files may have up to twice as many.
+    const std::vector<int32_t> dims = {2 * capacity, width / heads / 2};
+    const int32_t table = p.prepacked(p.weights(dims, seed), dims);
+    const int32_t slice = p.floats({s, width / heads / 2});
+    b.add_call("aten.slice_copy.Tensor", {table, m.zero, m.start, end, m.one, slice});
+    return slice;
+  };
+  m.cos = angles(7);
+  m.sin = angles(8);
+  for (int32_t i = 0; i < layers; ++i) x = layer(m, x, static_cast<uint32_t>(100 * i));
+  p.output(x);
+  return p.finish();
+}
+
+// x [1, longest, width] after one layer; weights differ with the seed.
+int32_t TinyModel::layer(Parts& m, int32_t x, uint32_t seed) const {
   const int32_t size = width / heads;
   const int32_t s = longest;
-  DelegateProgram p;
+  DelegateProgram& p = m.p;
   BlobBuilder& b = p.blob;
-  const int32_t tokens = p.input(vk::VkDataType::INT32, {1, s}, DelegateProgram::Size::kDynamic);
-  const int32_t position = p.input(vk::VkDataType::INT32, {1});
-  const int32_t none = b.add_null();
-  const int32_t zero = b.add_int(0);
-  const int32_t one = b.add_int(1);
-  const int32_t yes = b.add_bool(true);
-  const int32_t group = b.add_int(kGroup);
-
-  const int32_t rows = b.add_symint();
-  const int32_t start = b.add_symint();
-  const int32_t end = b.add_symint();
-  b.add_call("sym_size.int", {tokens, one, rows});
-  b.add_call("et_vk.select_as_symint.default", {position, zero, b.add_int(-1), start});
-  b.add_call("add", {start, rows, end});
-
-  const int32_t h = p.floats({1, s, width});
-  b.add_call("et_vk.embedding_q4gsw.default",
-             {p.codes({vocabulary, width / 2}, 1), p.weights({vocabulary, width / kGroup}, 2, 0.1F),
-              group, tokens, yes, h});
   const int32_t n = p.floats({1, s, width});
   b.add_call("et_vk.rms_norm.default",
-             {h, p.weights({width}, 3), b.add_double(9.999999747378752e-06), n});
-  const auto project = [&](int32_t count, uint32_t seed) {
+             {x, p.weights({width}, seed + 3), b.add_double(9.999999747378752e-06), n});
+  const auto project = [&](int32_t count, uint32_t own) {
     const int32_t flat = p.floats({1, s, count * size});
     b.add_call("aten.linear.default",
-               {n, p.weights({count * size, width}, seed, 0.5F), none, flat});
+               {n, p.weights({count * size, width}, seed + own, 0.5F), m.none, flat});
     const int32_t split = p.floats({1, s, count, size});
     b.add_call("aten.view_copy.default",
-               {flat, b.add_value_list({one, rows, b.add_int(count), b.add_int(size)}), split});
+               {flat, b.add_value_list({m.one, m.rows, b.add_int(count), b.add_int(size)}), split});
     return split;
   };
   const int32_t q = project(heads, 4);
   const int32_t k = project(kv_heads, 5);
   const int32_t v = project(kv_heads, 6);
-  const auto angles = [&](uint32_t seed) {
-    // More rows than positions: files may have up to twice as many.
-    const std::vector<int32_t> dims = {2 * capacity, size / 2};
-    const int32_t table = p.prepacked(p.weights(dims, seed), dims);
-    const int32_t slice = p.floats({s, size / 2});
-    b.add_call("aten.slice_copy.Tensor", {table, zero, start, end, one, slice});
-    return slice;
-  };
-  const int32_t cos = angles(7);
-  const int32_t sin = angles(8);
   const int32_t q_turned = p.floats({1, s, heads, size});
   const int32_t k_turned = p.floats({1, s, kv_heads, size});
   b.add_call("et_vk.apply_rotary_emb.default",
-             {q, k, cos, sin, b.add_value_list({q_turned, k_turned})});
+             {q, k, m.cos, m.sin, b.add_value_list({q_turned, k_turned})});
   const int32_t attended = p.floats({1, s, heads, size});
   b.add_call("sdpa_with_kv_cache.default",
              {q_turned, k_turned, v, p.zeros({1, capacity, kv_heads, size}),
-              p.zeros({1, capacity, kv_heads, size}), start, one, none, zero, yes, none, attended});
+              p.zeros({1, capacity, kv_heads, size}), m.start, m.one, m.none, m.zero, m.yes, m.none,
+              attended});
   const int32_t joined = p.floats({1, s, width});
   b.add_call("aten.view_copy.default",
-             {attended, b.add_value_list({one, rows, b.add_int(width)}), joined});
+             {attended, b.add_value_list({m.one, m.rows, b.add_int(width)}), joined});
   const int32_t mixed = p.floats({1, s, width});
   b.add_call("et_vk.linear_q4gsw.default",
-             {joined, p.codes({width, width / 2}, 9), p.weights({width / kGroup, width}, 10, 0.1F),
-              group, none, mixed});
+             {joined, p.codes({width, width / 2}, seed + 9),
+              p.weights({width / Parts::kGroup, width}, seed + 10, 0.1F), m.group, m.none, mixed});
   const int32_t y = p.floats({1, s, width});
-  b.add_call("aten.add.Tensor", {h, mixed, one, y});
-  p.output(y);
-  return p.finish();
+  b.add_call("aten.add.Tensor", {x, mixed, m.one, y});
+  return y;
 }
 
 Result<Bits> run_step(Session& session, const Step& step) {
   std::vector<int64_t> tokens;
-  for (int64_t i = 0; i < step.length; ++i) tokens.push_back(Step::token(step.position + i));
+  for (int64_t i = 0; i < step.length; ++i)
+    tokens.push_back(Step::token(step.position + i + step.shift));
   const std::vector<int64_t> position = {step.position};
   const Value inputs[] = {tensor<int64_t>({1, step.length}, tokens),
                           tensor<int64_t>({1}, position)};

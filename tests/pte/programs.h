@@ -35,6 +35,9 @@ class SavedFile {
 };
 Result<Session> load_bytes(std::string_view content, LoadOptions options = {});
 
+// The numbers of a constant that DelegateProgram::weights makes.
+std::vector<float> repeated_weights(size_t count, uint32_t seed, float size = 1);
+
 // One delegate call. Inputs and outputs come in the order they are added; members of `blob` may be
 // changed up to finish().
 class DelegateProgram {
@@ -68,8 +71,9 @@ class DelegateProgram {
   std::string bytes_;
 };
 
-// tokens [1, S] and position [1] to [1, S, width]: a 4-bit embedding, a norm, projections, rotary
-// embedding of a slice of the table, attention over caches, a 4-bit projection, a residual.
+// tokens [1, S] and position [1] to [1, S, width]: a 4-bit embedding, and in each layer a norm,
+// projections, rotary embedding of a slice of the table, attention over caches, a 4-bit projection,
+// a residual.
 struct TinyModel {
   int32_t vocabulary = 40;
   int32_t width = 32;
@@ -77,7 +81,12 @@ struct TinyModel {
   int32_t kv_heads = 2;
   int32_t longest = 300;   // tokens of one call
   int32_t capacity = 512;  // rows of the caches
+  int32_t layers = 1;
   std::string build() const;
+
+ private:
+  struct Parts;
+  int32_t layer(Parts& parts, int32_t x, uint32_t seed) const;
 };
 
 // A call of a language model; logits as bits, so that equal means equal.
@@ -85,6 +94,7 @@ using Bits = std::vector<uint32_t>;
 struct Step {
   int64_t length = 1;
   int64_t position = 0;
+  int64_t shift = 0;  // of the text: other tokens than those that belong there
   // Token i of the text all replays read; a token of the smallest vocabulary wherever i is.
   static int64_t token(int64_t i) { return ((i * 7 + i / 5) % 39 + 39) % 39; }
 };

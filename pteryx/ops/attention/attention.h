@@ -53,7 +53,7 @@ struct Attention {
 };
 
 const Places& places(const Node& n);
-// Everything but the position of q's first row, which may be live. Errors: kInvalidProgram for
+// Everything but the position of q's first row, which may be live. Errors: kInvalidArgument for
 // shapes that contradict each other, kUnsupported for dropout.
 Result<Attention> read_attention(const Node& n);
 // Where q's first row stands: 0 where an operator has no caches.
@@ -67,7 +67,7 @@ struct CacheRows {
 // The first row, after checking that the rows of argument x fit the cache from there on. Errors:
 // kInvalidArgument. The arguments are positions in n.
 Result<int64_t> read_start(const Node& n, size_t x, size_t cache, size_t start);
-// Errors: kInvalidProgram for shapes that contradict each other.
+// Errors: kInvalidArgument for shapes that contradict each other.
 Result<CacheRows> read_cache_rows(const Node& n, size_t x, size_t cache);
 Status plan_cache_rows(const Node& n, Plan& p, LiveInt start, const CacheRows& k,
                        const CacheRows* v);

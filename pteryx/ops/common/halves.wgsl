@@ -1,7 +1,9 @@
-// Rows as f16 in vectors of eight, each row filled with 0 to a multiple of 64: what matrix_tile.wgsl reads as `a`.
+// y[row, v] = halves(x[row, 8v .. 8v+3], x[row, 8v+4 .. 8v+7]):
+// rows as f16 in vectors of eight, each row filled with 0 to a multiple of 64: what matrix_tile.wgsl reads as `a`.
 // One invocation per vector. The prelude gives `fn batches() -> u32`,
 //   fn four_of(row: u32, k: u32) -> vec4<f32>                     at (row, k .. k+3), 0 outside
 //   fn halves(low: vec4<f32>, high: vec4<f32>) -> vec4<u32>       eight of k in the order the weights have them
+// Host guarantees: y has a vector for every eight of the filled rows.
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {

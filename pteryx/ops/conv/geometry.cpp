@@ -15,7 +15,7 @@ constexpr int64_t kLimit = std::numeric_limits<int32_t>::max();
 Result<Sizes> read_list(const Node& n, size_t arg, size_t spatial, int64_t least) {
   PTERYX_ASSIGN(const Dims list, n.ints(arg));
   if (list.size() > 1 && list.size() != spatial) {
-    return n.mismatch(arg, "length", fmt::format("1 or {}", spatial), std::to_string(list.size()));
+    return n.malformed(arg, "length", fmt::format("1 or {}", spatial), std::to_string(list.size()));
   }
   Sizes sizes{least, least, least};
   for (size_t i = 0; i < spatial && !list.empty(); ++i) {
@@ -33,10 +33,10 @@ Status read_channels(const Node& n, Conv& c) {
   const Tensor w = n.in(kWeight);
   PTERYX_ASSIGN(c.groups, n.integer(kGroups));
   if (c.groups < 1 || c.groups > kLimit) {
-    return n.mismatch(kGroups, "value", fmt::format("1 to {}", kLimit), std::to_string(c.groups));
+    return n.malformed(kGroups, "value", fmt::format("1 to {}", kLimit), std::to_string(c.groups));
   }
   if (w.dims[0] % c.groups != 0) {
-    return n.fail(Code::kInvalidProgram,
+    return n.fail(Code::kInvalidArgument,
                   fmt::format("groups {} does not divide the {} channels of weight {}", c.groups,
                               w.dims[0], to_string(w.dims)));
   }
@@ -70,7 +70,7 @@ Status read_sizes(const Node& n, Conv& c) {
     const int64_t reach = c.dilation[i] * (c.kernel[i] - 1) + 1;
     if (c.transposed) {
       if (extra[i] >= c.stride[i] && extra[i] >= c.dilation[i]) {
-        return n.mismatch(
+        return n.malformed(
             kOutputPadding, "entry",
             fmt::format("less than stride {} or dilation {}", c.stride[i], c.dilation[i]),
             std::to_string(extra[i]));
@@ -111,8 +111,8 @@ Result<Conv> read_conv(const Node& n) {
   c.transposed = n.flag(kTransposed);
   c.batched = x.rank() == w.rank();
   if (!c.batched && x.rank() + 1 != w.rank()) {
-    return n.mismatch(kX, "rank", fmt::format("{} or {}", w.rank() - 1, w.rank()),
-                      std::to_string(x.rank()));
+    return n.malformed(kX, "rank", fmt::format("{} or {}", w.rank() - 1, w.rank()),
+                       std::to_string(x.rank()));
   }
   c.batch = c.batched ? x.dims[0] : 1;
   PTERYX_TRY(read_channels(n, c));

@@ -1,3 +1,4 @@
+// y[batch, m, n] = epilogue(sum over k of a[batch, m, k] * b[batch, k, n]).
 // A few rows of a against columns of b that are contiguous along k. A team of invocations makes `rows` x 4 results and
 // shares out k; b is read once, 16 bytes per invocation and neighbours side by side.
 // Bytes: n * k of b once, a from the cache. 2 * rows operations per element of b: bound by memory up to 8 rows.

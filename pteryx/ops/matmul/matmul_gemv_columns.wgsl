@@ -1,3 +1,4 @@
+// y[batch, m, n] = epilogue(sum over k of a[batch, m, k] * b[batch, k, n]).
 // A few rows of a against a b that is contiguous along n. A workgroup makes `rows` x 32 results: 8 invocations side by
 // side take 4 columns each, 32 of them share out k.
 // Bytes: n * k of b once, 128 in a row. 2 * rows operations per element of b: bound by memory up to 8 rows.

@@ -1,5 +1,6 @@
 // Adds up the parts of a product whose k was cut: y[i] = epilogue(sum over splits of parts[split, i]).
 // One invocation per word of y.
+// Host guarantees: parts is [splits, batches, m, n] in f32.
 #include "matmul/common/matmul.wgsl"
 
 @compute @workgroup_size(64)

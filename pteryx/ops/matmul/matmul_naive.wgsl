@@ -1,5 +1,7 @@
+// y[batch, m, n] = epilogue(sum over k of a[batch, m, k] * b[batch, k, n]).
 // One invocation per word of y, with nothing shared: 2 loads per multiplication, so bound by the cache at a few percent
 // of the arithmetic. Fits every device; the other routes are tested against it.
+// Host guarantees: nothing but the sizes; a4, b4 and put2 of the prelude keep within them.
 #include "matmul/common/matmul.wgsl"
 
 @compute @workgroup_size(64)

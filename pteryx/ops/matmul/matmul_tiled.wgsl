@@ -1,8 +1,10 @@
+// y[batch, m, n] = epilogue(sum over k of a[batch, m, k] * b[batch, k, n]).
 // A workgroup of 16 x 16 invocations makes a tile of y, `thread_m` x `thread_n` results each, from tiles of a and b in
 // workgroup memory, 16 of k at a time; the next tiles are on their way while these are multiplied.
 // 4 x 4 (tile 64 x 64, 8 KiB): 2 operations per byte from workgroup memory, 16 per byte of a and b.
 // 8 x 8 (tile 128 x 128, 16 KiB): 4 and 32, near the balance of arithmetic and workgroup memory on a large GPU.
 // k may be cut into `splits` parts of `chunk` (a multiple of 16), which count as batches: batch + part * batches.
+// Host guarantees: a workgroup of 256 invocations and its 8 or 16 KiB fit the device.
 // The prelude gives `thread_m`, `thread_n` (4 or 8) and `along_k`.
 #include "matmul/common/matmul.wgsl"
 

@@ -58,8 +58,8 @@ Result<Blocks> blocks(const Node& n) {
     bool fits = b.block.rank() == x.rank();
     for (size_t d = 0; fits && d < x.rank(); ++d) fits = b.block[d] > 0 && x[d] % b.block[d] == 0;
     if (!fits) {
-      return n.fail(Code::kInvalidProgram, fmt::format("block_size {} does not divide x {}",
-                                                       to_string(b.block), to_string(x)));
+      return n.fail(Code::kInvalidArgument, fmt::format("block_size {} does not divide x {}",
+                                                        to_string(b.block), to_string(x)));
     }
   }
   for (size_t d = x.rank(); d-- > 0;) {

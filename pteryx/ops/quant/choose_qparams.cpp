@@ -38,17 +38,24 @@ struct Choice {
   double eps = kFloatEps;
 };
 
-// Blocks are whole rows: 1 in every dim but the last.
-Status check_blocks(const Node& n) {
-  const Dims& x = n.in(kX).dims;
-  PTERYX_ASSIGN(const Dims block, n.ints(kBlockSize));
-  bool whole_rows = block.rank() == x.rank() && !x.empty();
-  for (size_t d = 0; whole_rows && d < x.rank(); ++d) {
-    whole_rows = d + 1 < x.rank() ? block[d] == 1 || x[d] == 1 : block[d] == x[d];
+bool are_whole_rows(const Dims& block, const Dims& x) {
+  bool whole = block.rank() == x.rank() && !x.empty();
+  for (size_t d = 0; whole && d < x.rank(); ++d) {
+    whole = d + 1 < x.rank() ? block[d] == 1 || x[d] == 1 : block[d] == x[d];
   }
-  if (!whole_rows) {
-    return n.unsupported(
-        fmt::format("block_size {} for x {}: only whole rows", to_string(block), to_string(x)));
+  return whole;
+}
+
+// Blocks are whole rows: 1 in every dim but the last. Where they are in the file, a run with rows
+// of another length is the caller's.
+Status check_blocks(const Node& n) {
+  const Tensor x = n.in(kX);
+  PTERYX_ASSIGN(const Dims block, n.ints(kBlockSize));
+  if (!are_whole_rows(block, x.dims)) {
+    return n.fail(
+        are_whole_rows(block, n.max_dims(x.id)) ? Code::kInvalidArgument : Code::kUnsupported,
+        fmt::format("block_size {} for x {}: only whole rows", to_string(block),
+                    to_string(x.dims)));
   }
   if (n.text(kMapping) != "ASYMMETRIC") {
     return n.unsupported(fmt::format("mapping_type {}: only ASYMMETRIC", n.text(kMapping)));

@@ -142,7 +142,7 @@ Status set_scales(const Node& n, QLinear& d) {
   }
   PTERYX_ASSIGN(d.group, n.integer(at(r.group)));
   if (d.group <= 0 || d.k % d.group != 0) {
-    return n.fail(Code::kInvalidProgram,
+    return n.fail(Code::kInvalidArgument,
                   fmt::format("group_size {} does not divide the {} columns of x", d.group, d.k));
   }
   d.scale_row = d.scales.dims[1];

@@ -1,3 +1,4 @@
+// y[m, n] = finish(sum over k of x[m, k] * code[n, k] * scale(n, k)).
 // A few rows of x with integer dot products. x becomes integers of `planes` signed bytes with a scale for each unit of k,
 // once per workgroup, in workgroup memory; a product with the codes of a unit is then exact, and is turned into a float
 // once. A team of invocations shares out k for `columns` columns of every row of x, `sets` teams make up a workgroup.

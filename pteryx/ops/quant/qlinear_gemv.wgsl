@@ -1,3 +1,4 @@
+// y[m, n] = finish(sum over k of x[m, k] * code[n, k] * scale(n, k)).
 // A few rows of x. A team of invocations makes `rows` x 4 results and shares out k: each reads one fetch of four rows of
 // weights (16 bytes where rows allow it), so that neighbours read side by side, and unpacks it once for all rows of x.
 // Bytes: the weights once, x from the cache. Bound by memory while rows are few.

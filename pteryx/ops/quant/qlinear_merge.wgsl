@@ -1,5 +1,6 @@
 // Adds up the parts of a product whose k was cut, for a result that has `width` columns of it from `first_column` on.
-// One invocation per word of y.
+// One invocation per word of y: y[m, c] = finish(sum over splits of parts[split, m, first_column + c]).
+// Host guarantees: parts is [splits, m, n] in f32; first_column + width <= n.
 #include "quant/common/qlinear.wgsl"
 
 @compute @workgroup_size(64)

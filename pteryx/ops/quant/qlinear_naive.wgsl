@@ -1,5 +1,7 @@
+// y[m, c] = finish(sum over k of x[m, k] * code[n, k] * scale(n, k)) with n = first_column + c.
 // One invocation per word of y, one code at a time: fits every device and every layout. The other routes are tested
 // against it. The prelude gives `first_column` and `width`, `fn x_at(m: u32, k: u32) -> f32` and `fn code(n: u32, k: u32) -> f32`.
+// Host guarantees: first_column + width <= n.
 #include "quant/common/qlinear.wgsl"
 
 @compute @workgroup_size(64)

@@ -1,9 +1,11 @@
+// y[m, n] = finish(sum over k of x[m, k] * code[n, k] * scale(n, k)).
 // A workgroup of 16 x 16 invocations makes a tile of y, `thread` x `thread` results each, from a tile of x and one of
 // weights in workgroup memory; weights are turned into numbers on their way there, and the next tiles are fetched while
 // these are multiplied.
 // thread 4: tile 64 x 64, 32 of k at a time. thread 8: tile 128 x 128, 16 of k at a time. Both 16 KiB, both 2 fours of
 // x and 8 codes of weights per invocation and step.
 // k may be cut into `splits` parts of `chunk` (a multiple of 32), whose sums a merge adds up.
+// Host guarantees: a workgroup of 256 invocations and its 16 KiB fit the device.
 // The prelude also gives `thread` and `fn w8(n: u32, k: u32) -> array<vec4<f32>, 2>`: scaled weights at (n, k .. k+7), k
 // a multiple of 8, 0 outside.
 #include "quant/common/qlinear.wgsl"

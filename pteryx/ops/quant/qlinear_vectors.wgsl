@@ -1,5 +1,7 @@
-// Rows of bytes, laid out so that each starts at a multiple of 16 bytes; the rest of a row is 0. With `swap` the two
+// y[r, w] = bytes 4w .. 4w+3 of row r of source, 0 behind its from_bytes:
+// rows of bytes, laid out so that each starts at a multiple of 16 bytes; the rest of a row is 0. With `swap` the two
 // nibbles of every byte change places. One invocation per word of y.
+// Host guarantees: source has rows * from_bytes bytes, y rows * to_words words.
 #include "common/index.wgsl"
 
 struct Params { rows: u32, from_bytes: u32, to_words: u32, swap: u32 }

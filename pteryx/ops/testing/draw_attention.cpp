@@ -183,17 +183,24 @@ Drawn draw_attention(std::string_view op, Draw& d) {
 
 // ---- rotary embeddings
 
-// Turns the pair (a, b) of row s by the table: where(pair) gives both places and both columns.
+// x is rows of `size` elements for [batch, length, heads] or, with heads first, [batch, heads,
+// length]. where(pair) gives both places of a pair and both columns, row(batch, position, head)
+// the row of the tables.
 struct Pair {
   int64_t a, b, column_a, column_b;
 };
-TestTensor turned(const TestTensor& x, const TestTensor& cos, const TestTensor& sin, int64_t start,
-                  int64_t pairs, const auto& where) {
+TestTensor turned(const TestTensor& x, bool heads_first, const TestTensor& cos,
+                  const TestTensor& sin, int64_t pairs, const auto& where, const auto& row_of) {
   TestTensor y = x;
-  const int64_t size = x.dims[3];
-  const int64_t width = cos.dims[1];
+  const auto back = [&](size_t i) { return x.dims[x.dims.rank() - i]; };
+  const int64_t size = back(1);
+  const int64_t heads = heads_first ? back(3) : back(2);
+  const int64_t length = heads_first ? back(2) : back(3);
+  const int64_t width = cos.dims[cos.dims.rank() - 1];
   for (int64_t row = 0; row < numel(x.dims) / size; ++row) {
-    const int64_t table = (start + row / x.dims[2] % x.dims[1]) * width;
+    const int64_t position = heads_first ? row % length : row / heads % length;
+    const int64_t head = heads_first ? row / length % heads : row % heads;
+    const int64_t table = row_of(row / (heads * length), position, head) * width;
     for (int64_t i = 0; i < pairs; ++i) {
       const Pair p = where(i);
       const double a = x.data[at(row * size + p.a)];
@@ -205,6 +212,54 @@ TestTensor turned(const TestTensor& x, const TestTensor& cos, const TestTensor& 
     }
   }
   return y;
+}
+
+// The dims of x and of the tables, and which row of the tables turns what.
+struct RopeLayout {
+  bool heads_first = false;
+  Dims q, k, table;
+  bool of_the_file = false;  // told apart by the dims in the file
+  int64_t batch_rows = 0, position_rows = 1, head_rows = 0;
+};
+RopeLayout draw_rope_layout(bool halves, int64_t rows, int64_t positions, int64_t size,
+                            int64_t width, Draw& d) {
+  const int64_t batch = d.chance(0.3) ? 2 : 1;
+  const int64_t heads = d.integer(1, 9);
+  const bool per_head = !halves && d.chance(0.2);
+  const int64_t other = per_head ? heads : d.integer(1, 9);
+  const int64_t tables = d.chance(0.3) ? batch : 1;
+  RopeLayout l;
+  // Heads come first where the tables have a dim for the batch.
+  l.heads_first = halves && d.chance(0.4);
+  const bool batched = batch > 1 || d.chance(0.7);
+  if (l.heads_first) {
+    const bool unit = d.chance(0.3) && positions > 1;
+    l.table = unit ? Dims{tables, 1, positions, width} : Dims{tables, positions, width};
+  } else if (per_head) {
+    l.table = Dims{positions, heads, width};
+  } else if (d.chance(0.3) && (!halves || positions > 1)) {
+    l.table = Dims{tables, positions, 1, width};
+  } else if (!halves && d.chance(0.3)) {
+    l.table = Dims{positions, 1, width};
+  } else if (!halves && positions > 1 && d.chance(0.3)) {
+    l.table = Dims{1, positions, width};
+    l.of_the_file = true;
+  } else {
+    l.table = Dims{positions, width};
+  }
+  l.batch_rows = !per_head && l.table.rank() > 2 && l.table[0] == tables && tables > 1 &&
+                         (l.heads_first || l.table.rank() == 4)
+                     ? positions
+                     : 0;
+  l.position_rows = per_head ? heads : 1;
+  l.head_rows = per_head ? 1 : 0;
+  const auto dims = [&](int64_t n) {
+    const Dims x = l.heads_first ? Dims{n, rows, size} : Dims{rows, n, size};
+    return batched ? Dims{batch, x[0], x[1], x[2]} : x;
+  };
+  l.q = dims(heads);
+  l.k = dims(other);
+  return l;
 }
 
 Drawn draw_rope(std::string_view op, Draw& d) {
@@ -227,23 +282,29 @@ Drawn draw_rope(std::string_view op, Draw& d) {
     return {call.in(x).in(freqs).out(t, x.dims), tol, std::vector<TestTensor>{y}};
   }
   const bool halves = is(op, "_hf");
-  const int64_t batch = d.chance(0.2) ? 2 : 1;
   const int64_t rows = d.chance(0.4) ? 1 : d.integer(1, 30);
   const int64_t size = 2 * d.integer(1, 40);
   const int64_t turn = halves && d.chance(0.4) ? 2 * d.integer(1, size / 2) : size;
   const int64_t start = halves && d.chance(0.7) ? d.integer(0, 50) : 0;
-  const int64_t table = start + rows + (d.chance(0.5) ? 0 : d.integer(0, 9));
-  const TestTensor q = d.values(t, {batch, rows, d.integer(1, 9), size});
-  const TestTensor k = d.values(t, {batch, rows, d.integer(1, 9), size});
-  const TestTensor cos = d.values(t, {table, halves ? turn : size / 2}, -1, 1);
-  const TestTensor sin = d.values(t, cos.dims, -1, 1);
-  call.in(q).in(k).in(cos).in(sin);
+  const int64_t positions = start + rows + (d.chance(0.5) ? 0 : d.integer(0, 9));
+  const RopeLayout l = draw_rope_layout(halves, rows, positions, size, halves ? turn : size / 2, d);
+  const TestTensor q = d.values(t, l.q);
+  const TestTensor k = d.values(t, l.k);
+  const TestTensor cos = d.values(t, l.table, -1, 1);
+  const TestTensor sin = d.values(t, l.table, -1, 1);
+  call.in(q).in(k);
+  l.of_the_file ? call.constant(cos).constant(sin) : call.in(cos).in(sin);
   if (halves) d.chance(0.5) ? call.integer(start) : call.live(start);
   const auto reference = [&](const TestTensor& x) {
     const int64_t half = turn / 2;
-    return turned(x, cos, sin, start, half, [&](int64_t i) {
-      return halves ? Pair{i, i + half, i, i + half} : Pair{2 * i, 2 * i + 1, i, i};
-    });
+    return turned(
+        x, l.heads_first, cos, sin, half,
+        [&](int64_t i) {
+          return halves ? Pair{i, i + half, i, i + half} : Pair{2 * i, 2 * i + 1, i, i};
+        },
+        [&](int64_t b, int64_t p, int64_t h) {
+          return b * l.batch_rows + (start + p) * l.position_rows + h * l.head_rows;
+        });
   };
   return {call.outs({q, k}), tol, std::vector<TestTensor>{reference(q), reference(k)}};
 }

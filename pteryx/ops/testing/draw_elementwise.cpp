@@ -116,8 +116,13 @@ Drawn draw_binary(std::string_view op, Draw& d) {
     }
   }
   Case call{std::string(op)};
-  call.in(a);
-  scalar_or_tensor(call, d, op, b);
+  if (is(op, "pow.Scalar")) {
+    is_float(t) ? call.number(d.pick({10000.0, 2.0, 0.5, 1.0})) : call.integer(d.integer(-3, 3));
+    call.in(is_float(t) ? d.eighths(t, dims, -1, 1) : d.ids(t, dims, 0, 4));
+  } else {
+    call.in(a);
+    scalar_or_tensor(call, d, op, b);
+  }
   DType y = compares || logic ? DType::kBool : t;
   if (is(op, ".div.Tensor") || is(op, ".div.Scalar"))
     if (!is(op, "_mode") && t == DType::kI32) y = DType::kF32;
@@ -319,6 +324,7 @@ std::vector<Generator> elementwise_generators() {
         "aten.remainder.Scalar",
         "aten.fmod.Scalar",
         "aten.pow.Tensor_Scalar",
+        "aten.pow.Scalar",
         "aten.eq.Scalar",
         "aten.ne.Scalar",
         "aten.lt.Scalar",

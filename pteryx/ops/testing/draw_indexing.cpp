@@ -1,6 +1,7 @@
 // Random calls of gathers and scatters, compared with the CPU kernels. Places that are written
 // twice are avoided where the order would decide.
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
 #include <numeric>
 
 #include "pteryx/ops/testing/coords.h"
@@ -12,6 +13,33 @@ namespace {
 DType id_type(Draw& d) { return d.pick({DType::kI32, DType::kI64}); }
 size_t plain(int64_t dim, size_t rank) {
   return at(dim < 0 ? dim + static_cast<int64_t>(rank) : dim);
+}
+
+// Bags of rows; the results' sizes are PyTorch's.
+Drawn draw_bags(std::string_view op, Draw& d) {
+  const DType t = d.pick({DType::kF32, DType::kF32, DType::kF16});
+  const DType index = id_type(d);
+  const int64_t rows = d.integer(1, 40);
+  const int64_t width = d.integer(1, 70);
+  const int64_t count = d.integer(0, 60);
+  const int64_t bags = d.integer(1, 12);
+  const int64_t mode = d.integer(0, 2);
+  const bool last = d.chance(0.3);
+  const int64_t padding = d.chance(0.3) ? d.integer(0, rows - 1) : -1;
+  TestTensor offsets = d.ids(index, {bags + (last ? 1 : 0)}, 0, count);
+  std::sort(offsets.data.begin(), offsets.data.end());
+  offsets.data[0] = 0;
+  Case call{std::string(op)};
+  call.in(d.values(t, {rows, width})).in(d.ids(index, {count}, 0, rows - 1)).in(offsets);
+  call.flag(false).integer(mode).flag(false);
+  mode == 0 && d.chance(0.5) ? call.in(d.values(t, {count})) : call.none();
+  call.flag(last).integer(padding);
+  const bool plain_sum = mode == 0 && padding < 0;
+  call.outs({{t, {bags, width}, {}},
+             {index, {plain_sum ? 0 : count}, {}},
+             {index, mode == 0 ? offsets.dims : Dims{bags}, {}},
+             {index, mode == 2 ? Dims{bags, width} : Dims{bags}, {}}});
+  return {call, t == DType::kF16 ? Tolerance{5e-3, 3e-3} : Tolerance{1e-5, 1e-5}};
 }
 
 Drawn draw_index(std::string_view op, Draw& d) {
@@ -109,6 +137,7 @@ std::vector<Generator> indexing_generators() {
        {"aten.embedding.default", "aten.index_select.default", "aten.gather.default",
         "aten.index.Tensor"},
        draw_index},
+      {"EmbeddingBag", {"aten._embedding_bag_forward_only.default"}, draw_bags},
       {"Put",
        {"aten.scatter.src", "aten.scatter.value", "aten.scatter_add.default",
         "aten.index_copy.default", "aten.index_put.default", "aten.index_put_.default"},

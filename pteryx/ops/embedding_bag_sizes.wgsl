@@ -1,0 +1,40 @@
+// y[i] = what `answer(i)` of the prelude picks: the bag that index i is in, how many rows of bag i count, or 0.
+// One element of y per invocation.
+// Host guarantees: n elements; offsets go up. Offsets are clamped, so that nothing outside is read.
+#include "common/index.wgsl"
+
+struct Params { n: u32, bags: u32, indices: u32, padding: i32 }
+@group(0) @binding(0) var<uniform> params: Params;
+
+// The last bag that begins at or before index i.
+fn bag_of(i: u32) -> i32 {
+  var low = 0u;
+  var high = params.bags;
+  while (low < high) {
+    let middle = (low + high) / 2u;
+    if (load_offsets(middle) <= i32(i)) { low = middle + 1u; } else { high = middle; }
+  }
+  return max(i32(low) - 1, 0);
+}
+
+fn size_of(bag: u32) -> i32 {
+  let all = i32(params.indices);
+  let begin = clamp(load_offsets(bag), 0, all);
+  var end = all;
+  if (bag + 1u < params.bags) { end = clamp(load_offsets(bag + 1u), 0, all); }
+  var counted = 0;
+  for (var i = begin; i < end; i++) {
+    if (load_indices(u32(i)) != params.padding) { counted++; }
+  }
+  return counted;
+}
+
+fn nothing(i: u32) -> i32 { return 0; }
+
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) local: u32) {
+  let i = flat_id(group, groups, local, 64u);
+  if (i >= params.n) { return; }
+  store_y(i, answer(i));
+}
