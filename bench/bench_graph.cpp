@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/gpu/native/blocking.h"
 #include "pteryx/ops/table.h"
 #include "pteryx/session/inspect.h"
 #include "pteryx/session/layout.h"
@@ -95,21 +96,20 @@ double time_raw(std::string_view label, std::string_view code, std::vector<uint6
   gpu::Device& d = *device();
   std::vector<gpu::BindingKind> kinds = {gpu::BindingKind::kUniform};
   std::vector<gpu::Binding> bindings;
-  std::vector<gpu::BufferId> buffers = {
-      must(d.create_buffer({16, gpu::BufferKind::kUniform, label}))};
+  std::vector<gpu::BufferId> buffers = {d.create_buffer({16, gpu::BufferKind::kUniform, label})};
   must(d.write(buffers[0], 0, std::as_bytes(std::span(params))));
   bindings.push_back({buffers[0], 0, 0});
   for (size_t i = 0; i < buffer_bytes.size(); ++i) {
-    buffers.push_back(must(d.create_buffer({buffer_bytes[i], gpu::BufferKind::kStorage, label})));
+    buffers.push_back(d.create_buffer({buffer_bytes[i], gpu::BufferKind::kStorage, label}));
     bindings.push_back({buffers.back(), 0, 0});
     const bool last = i + 1 == buffer_bytes.size();
     kinds.push_back(last ? gpu::BindingKind::kStorageReadWrite : gpu::BindingKind::kStorageRead);
   }
-  const gpu::BufferId readback = must(d.create_buffer({4, gpu::BufferKind::kReadback, label}));
+  const gpu::BufferId readback = d.create_buffer({4, gpu::BufferKind::kReadback, label});
   const gpu::PipelineId pipeline =
-      must(d.create_pipeline({.label = label, .code = code, .constants = {}, .bindings = kinds}));
-  must(d.finish_pipelines());
-  const gpu::BindGroupId group = must(d.create_bindings(pipeline, bindings, label));
+      d.create_pipeline({.label = label, .code = code, .constants = {}, .bindings = kinds});
+  must(gpu::settle(d, pipeline));
+  const gpu::BindGroupId group = d.create_bindings(pipeline, bindings, label);
   const std::vector<gpu::Dispatch> dispatches(static_cast<size_t>(repeat), {pipeline, group, grid});
   const gpu::Copy copy{buffers.back(), 0, readback, 0, 4};
   double best = 1e9;
@@ -117,7 +117,7 @@ double time_raw(std::string_view label, std::string_view code, std::vector<uint6
     const auto start = std::chrono::steady_clock::now();
     must(d.submit(dispatches, std::span(&copy, 1)));
     const gpu::Ticket t = must(d.read(readback, 0, 4));
-    must(d.wait(t));
+    must(gpu::wait(d, t));
     d.release(t);
     best = std::min(
         best,

@@ -1,6 +1,6 @@
 // The GPU as the rest of Pteryx sees it: buffers, pipelines, bindings, recorded dispatches, reads.
-// Made for replay: a recorded span of Dispatch is data and costs nothing to keep. No call blocks
-// but wait().
+// Made for replay: a recorded span of Dispatch is data and costs nothing to keep. No call waits:
+// what takes time is asked about again, and native/blocking.h has the loop for those who may wait.
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "pteryx/base/bytes.h"
+#include "pteryx/base/source.h"
 #include "pteryx/base/status.h"
 #include "pteryx/gpu/caps.h"
 
@@ -110,23 +111,31 @@ class Device {
 
   virtual const Caps& caps() const = 0;
 
-  // Errors: kMemory (with the size and the label), kDevice.
-  virtual Result<BufferId> create_buffer(const BufferDesc& desc) = 0;
+  // Creation gives an id at once, whatever becomes of it; settled() says what did. Who uses what
+  // failed gets its error again. Asked of each object, so that those who share a device do not
+  // hear of each other's failures, nor wait for each other's shaders.
+  virtual BufferId create_buffer(const BufferDesc& desc) = 0;
+  // Starts compiling; the same text, constants and bindings give the same id, compiled once.
+  virtual PipelineId create_pipeline(const ShaderDesc& desc) = 0;
+  virtual BindGroupId create_bindings(PipelineId pipeline, std::span<const Binding> bindings,
+                                      std::string_view label) = 0;
   virtual void destroy(BufferId buffer) = 0;
+  virtual void destroy(BindGroupId bindings) = 0;
+
+  // False: it is under way, ask again. Errors name the object: kMemory with the size, kDevice with
+  // the compiler's or the library's words, kUnsupported for a shader that needs what the device
+  // lacks, kIo of a source, kInvalidArgument for bindings that do not fit.
+  virtual Result<bool> settled(BufferId buffer) = 0;  // and what is written to it from sources
+  virtual Result<bool> settled(PipelineId pipeline) = 0;
+  virtual Result<bool> settled(BindGroupId bindings) = 0;
+
   // Queued before the next submit. `bytes` may have any length; offset is a multiple of 4; up to 3
   // bytes behind the end are written as zero, so the buffer must have room for them.
   virtual Status write(BufferId buffer, uint64_t offset, Bytes bytes) = 0;
-
-  // Starts compiling; the same text, constants and bindings give the same id, compiled once. An
-  // error in the shader is reported by finish_pipelines.
-  virtual Result<PipelineId> create_pipeline(const ShaderDesc& desc) = 0;
-  // Waits for every pipeline under way and reports the first failure with the compiler's text.
-  virtual Status finish_pipelines() = 0;
-
-  virtual Result<BindGroupId> create_bindings(PipelineId pipeline,
-                                              std::span<const Binding> bindings,
-                                              std::string_view label) = 0;
-  virtual void destroy(BindGroupId bindings) = 0;
+  // The same with bytes of a source, when they are there: in order with what is submitted once the
+  // buffer is settled.
+  virtual Status write(BufferId buffer, uint64_t offset, const SourcePtr& source, uint64_t from,
+                       uint64_t size) = 0;
 
   // One encoder, one compute pass (none if there are no dispatches), then the copies, one submit.
   // A dispatch whose grid has a zero is left out. Reports errors that callbacks recorded since the
@@ -136,15 +145,17 @@ class Device {
   // Starts mapping [offset, offset+size) of a kReadback buffer; completes after all work submitted
   // before.
   virtual Result<Ticket> read(BufferId buffer, uint64_t offset, uint64_t size) = 0;
-  virtual bool done(Ticket ticket) = 0;     // makes progress, never blocks
-  virtual Status wait(Ticket ticket) = 0;   // the only blocking call; native only
-  virtual Bytes mapped(Ticket ticket) = 0;  // valid after done/wait until release
+  virtual Result<bool> done(Ticket ticket) = 0;
+  virtual Bytes mapped(Ticket ticket) = 0;  // valid after done() until release
   virtual void release(Ticket ticket) = 0;  // unmaps
 
   // An error that callbacks recorded since the last call (validation, out of memory, device lost),
   // else ok.
   virtual Status take_error() = 0;
   virtual Counters counters() const = 0;
+
+  // For the loop that waits: lets the library work, for at most so long if it can sleep meanwhile.
+  virtual void idle(uint64_t /*most_ns*/) {}
 };
 
 struct DeviceOptions {

@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "pteryx/gpu/grid.h"
+#include "pteryx/gpu/native/blocking.h"
 #include "pteryx/gpu/testing/compute.h"
 
 namespace pteryx::gpu {
@@ -77,7 +78,7 @@ class Scaler {
   // Whether every y is as it should be.
   Result<bool> read(std::span<const uint32_t> x, uint32_t factor) {
     PTERYX_ASSIGN(const Ticket ticket, device_.read(back_, 0, uint64_t{count_} * 4));
-    PTERYX_TRY(device_.wait(ticket));
+    PTERYX_TRY(wait(device_, ticket));
     const Bytes bytes = device_.mapped(ticket);
     bool right = bytes.size() == uint64_t{count_} * 4;
     for (uint32_t i = 0; right && i < count_; ++i) {
@@ -167,7 +168,7 @@ TEST(Device, ReadsAnyRange) {
            {0, 64}, {0, 0}, {64, 0}, {4, 4}, {12, 8}, {1, 1}, {7, 9}, {63, 1}, {61, 3}}) {
     const Result<Ticket> ticket = device->read(back, offset, size);
     ASSERT_TRUE(ticket.ok()) << ticket.status().message();
-    ASSERT_TRUE(device->wait(*ticket).ok());
+    ASSERT_TRUE(wait(*device, *ticket).ok());
     const Bytes got = device->mapped(*ticket);
     ASSERT_EQ(got.size(), size);
     EXPECT_TRUE(std::equal(got.begin(), got.end(), bytes.begin() + static_cast<ptrdiff_t>(offset)));
@@ -191,9 +192,9 @@ TEST(Device, DonePollsWithoutBlocking) {
   ASSERT_TRUE(device->submit({}, {&copy, 1}).ok());
   const Result<Ticket> ticket = device->read(back, 0, 4);
   ASSERT_TRUE(ticket.ok());
-  while (!device->done(*ticket)) std::this_thread::yield();
+  while (!*device->done(*ticket)) std::this_thread::yield();
   EXPECT_EQ(read_at<uint32_t>(device->mapped(*ticket), 0), 7u);
-  EXPECT_TRUE(device->wait(*ticket).ok());
+  EXPECT_TRUE(wait(*device, *ticket).ok());
   device->release(*ticket);
 }
 
@@ -324,7 +325,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
 
   std::atomic<bool> waiting = true;
   std::thread waiter([&] {
-    EXPECT_TRUE(device->wait(*ticket).ok());
+    EXPECT_TRUE(wait(*device, *ticket).ok());
     waiting = false;
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));

@@ -6,7 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include "pteryx/base/testing/late_source.h"
 #include "pteryx/gpu/device.h"
+#include "pteryx/gpu/native/blocking.h"
 #include "pteryx/gpu/testing/compute.h"
 #include "pteryx/gpu/testing/faults.h"
 
@@ -33,16 +35,12 @@ std::string error_of(const Result<T>& result, Code code) {
   return {};
 }
 
-template <typename T>
-Status status_of(Result<T> result) {
-  return result.ok() ? ok_status() : std::move(result).status();
-}
-
 TEST(Failure, BufferAboveTheLimit) {
   const auto device = open_or_die();
   const uint64_t limit = device->caps().max_buffer_bytes;
   for (const uint64_t size : {limit + 1, UINT64_MAX}) {
-    EXPECT_EQ(error_of(device->create_buffer({.size = size, .label = "huge"}), Code::kMemory),
+    EXPECT_EQ(error_of(settle(*device, device->create_buffer({.size = size, .label = "huge"})),
+                       Code::kMemory),
               "buffer 'huge' of " + std::to_string(size) + " bytes: the device allows " +
                   std::to_string(limit) + " bytes");
   }
@@ -54,11 +52,58 @@ TEST(Failure, OutOfMemory) {
   const auto device = open_or_die();
   if (device->caps().provider != "dawn") return;  // only Dawn can pretend
   refuse_next_buffer(*device);
-  const std::string message =
-      error_of(device->create_buffer({.size = 1024, .label = "weights"}), Code::kMemory);
+  const std::string message = error_of(
+      settle(*device, device->create_buffer({.size = 1024, .label = "weights"})), Code::kMemory);
   EXPECT_EQ(message.find("buffer 'weights' of 1024 bytes: no memory left: "), 0u) << message;
   EXPECT_EQ(device->counters().buffers_alive, 0u);
-  EXPECT_TRUE(device->create_buffer({.size = 1024, .label = "weights"}).ok());
+  EXPECT_TRUE(settle(*device, device->create_buffer({.size = 1024, .label = "weights"})).ok());
+}
+
+// What failed says so again to whoever uses it, until it is destroyed.
+TEST(Failure, UsingABufferThatFailed) {
+  const auto device = open_or_die();
+  const PipelineId pipeline = pipeline_or_die(*device, kOne);
+  const BufferId huge =
+      device->create_buffer({.size = device->caps().max_buffer_bytes + 1, .label = "huge"});
+  const Binding binding = {.buffer = huge};
+  const BindGroupId bindings = device->create_bindings(pipeline, {&binding, 1}, "b");
+  const Dispatch dispatch = {pipeline, bindings, {}};
+  const BufferId y = buffer_or_die(*device, {.size = 16, .label = "y"});
+  const Copy copy = {.src = huge, .dst = y, .size = 16};
+  const Status all[] = {device->write(huge, 0, bytes_of(uint32_t{1})), settle(*device, bindings),
+                        device->submit({&dispatch, 1}, {}), device->submit({}, {&copy, 1})};
+  for (const Status& s : all) EXPECT_EQ(error_of(s, Code::kMemory).find("buffer 'huge' of "), 0u);
+  device->destroy(bindings);
+  device->destroy(huge);
+  EXPECT_EQ(error_of(settle(*device, huge), Code::kInvalidArgument),
+            "the buffer asked about is not on this device");
+  EXPECT_TRUE(settle(*device, y).ok());
+}
+
+TEST(Failure, SourcesThatAreLateOrFail) {
+  const auto device = open_or_die();
+  std::vector<uint32_t> words((9 << 20) / 4);
+  for (size_t i = 0; i < words.size(); ++i) words[i] = static_cast<uint32_t>(i * 2654435761U);
+  const Bytes bytes = std::as_bytes(std::span(words));
+  const BufferId y = buffer_or_die(*device, {.size = bytes.size(), .label = "y"});
+  auto late = std::make_shared<pteryx::testing::LateSource>("late", bytes, 2);
+  ASSERT_TRUE(device->write(y, 0, late, 0, bytes.size()).ok());
+  // Written behind the first, though its bytes are there.
+  const uint32_t seven = 7;
+  const auto now = std::make_shared<MemorySource>("now", bytes_of(seven));
+  ASSERT_TRUE(device->write(y, 4, now, 0, 4).ok());
+  const Result<bool> at_first = device->settled(y);
+  ASSERT_TRUE(at_first.ok());
+  EXPECT_FALSE(*at_first);
+  ASSERT_TRUE(settle(*device, y).ok());
+  words[1] = 7;
+  EXPECT_EQ(values_from<uint32_t>(*device, y, words.size()), words);
+
+  const auto bad = std::make_shared<pteryx::testing::LateSource>("bad", bytes, 1);
+  bad->fail_at(5 << 20);
+  ASSERT_TRUE(device->write(y, 0, bad, 0, bytes.size()).ok());
+  EXPECT_EQ(error_of(settle(*device, y), Code::kIo),
+            "bad: byte 5242880 cannot be read\n  while writing buffer 'y'");
 }
 
 TEST(Failure, WritesOutsideABuffer) {
@@ -158,8 +203,8 @@ TEST(Failure, ReadsThatCannotBe) {
             "buffer 'y' is not of kind readback, so it cannot be read");
   EXPECT_EQ(error_of(device->read(back, 8, 12), Code::kInvalidArgument),
             "read of 12 bytes at 8 does not fit buffer 'back' of 16");
-  EXPECT_EQ(error_of(device->wait(Ticket::kNone), Code::kInvalidArgument),
-            "the read waited for is not on this device");
+  EXPECT_EQ(error_of(wait(*device, Ticket::kNone), Code::kInvalidArgument),
+            "the read asked about is not on this device");
 
   const Result<Ticket> ticket = device->read(back, 0, 16);
   ASSERT_TRUE(ticket.ok());
@@ -176,7 +221,7 @@ TEST(Failure, ReadsThatCannotBe) {
   const Result<Ticket> orphan = device->read(back, 0, 16);
   ASSERT_TRUE(orphan.ok());
   device->destroy(back);
-  EXPECT_EQ(error_of(device->wait(*orphan), Code::kDevice),
+  EXPECT_EQ(error_of(wait(*device, *orphan), Code::kDevice),
             "read of buffer '': its buffer was destroyed");
   EXPECT_TRUE(device->mapped(*orphan).empty());
   device->release(*orphan);
@@ -209,16 +254,16 @@ TEST(Failure, ALostDeviceOnlyReturnsErrors) {
   for (int round = 0; round < 2; ++round) {
     EXPECT_EQ(error_of(device->write(y, 0, bytes_of(uint32_t{1})), Code::kDevice).find(lost), 0u);
     EXPECT_EQ(error_of(device->submit({&dispatch, 1}, {&copy, 1}), Code::kDevice).find(lost), 0u);
-    EXPECT_EQ(error_of(device->wait(*ticket), Code::kDevice).find(lost), 0u);
-    EXPECT_TRUE(device->done(*ticket));
+    EXPECT_EQ(error_of(wait(*device, *ticket), Code::kDevice).find(lost), 0u);
     EXPECT_TRUE(device->mapped(*ticket).empty());
-    EXPECT_EQ(error_of(device->create_buffer({.size = 4, .label = "b"}), Code::kDevice).find(lost),
-              0u);
-    EXPECT_EQ(error_of(device->create_pipeline(kOne), Code::kDevice).find(lost), 0u);
-    EXPECT_EQ(error_of(device->finish_pipelines(), Code::kDevice).find(lost), 0u);
     EXPECT_EQ(
-        error_of(device->create_bindings(pipeline, {&binding, 1}, "b"), Code::kDevice).find(lost),
+        error_of(settle(*device, device->create_buffer({.size = 4, .label = "b"})), Code::kDevice)
+            .find(lost),
         0u);
+    EXPECT_EQ(error_of(settle(*device, device->create_pipeline(kOne)), Code::kDevice).find(lost),
+              0u);
+    const BindGroupId more = device->create_bindings(pipeline, {&binding, 1}, "b");
+    EXPECT_EQ(error_of(settle(*device, more), Code::kDevice).find(lost), 0u);
     EXPECT_EQ(error_of(device->read(back, 0, 4), Code::kDevice).find(lost), 0u);
     EXPECT_EQ(error_of(device->take_error(), Code::kDevice).find(lost), 0u);
   }
@@ -249,19 +294,21 @@ TEST(Failure, AnyCallMayBeTheFirstAfterALoss) {
         return t.device.submit({}, {&copy, 1});
       },
       [](const Things& t) { return t.device.submit({}, {}); },
-      [](const Things& t) { return status_of(t.device.create_buffer({.size = 4, .label = "b"})); },
+      [](const Things& t) {
+        return settle(t.device, t.device.create_buffer({.size = 4, .label = "b"}));
+      },
       [](const Things& t) {
         const ShaderDesc other = {.label = "test/other",
                                   .code = "@compute @workgroup_size(1) fn main() {}"};
-        PTERYX_ASSIGN([[maybe_unused]] const PipelineId id, t.device.create_pipeline(other));
-        return t.device.finish_pipelines();
+        return settle(t.device, t.device.create_pipeline(other));
       },
       [](const Things& t) {
-        return status_of(t.device.create_bindings(t.dispatch.pipeline, {&t.binding, 1}, "b"));
+        return settle(t.device,
+                      t.device.create_bindings(t.dispatch.pipeline, {&t.binding, 1}, "b"));
       },
       [](const Things& t) {
         PTERYX_ASSIGN(const Ticket ticket, t.device.read(t.back, 0, 16));
-        return t.device.wait(ticket);
+        return wait(t.device, ticket);
       },
   };
   for (const Call call : calls) {

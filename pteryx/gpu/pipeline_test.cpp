@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "pteryx/gpu/device.h"
+#include "pteryx/gpu/native/blocking.h"
 #include "pteryx/gpu/testing/compute.h"
 
 namespace pteryx::gpu {
@@ -71,11 +72,9 @@ TEST(Pipeline, ManyCompileAtOnce) {
   std::vector<PipelineId> ids;
   for (int i = 0; i < 24; ++i) {
     const Constant constant = {"value", static_cast<double>(i)};
-    const Result<PipelineId> id = device->create_pipeline(fill("one of many", {&constant, 1}));
-    ASSERT_TRUE(id.ok());
-    ids.push_back(*id);
+    ids.push_back(device->create_pipeline(fill("one of many", {&constant, 1})));
   }
-  ASSERT_TRUE(device->finish_pipelines().ok());
+  for (const PipelineId id : ids) ASSERT_TRUE(settle(*device, id).ok());
   const BufferId y = buffer_or_die(*device, {.size = 16, .label = "y"});
   for (uint32_t i = 0; i < 24; ++i) {
     const Binding binding = {.buffer = y};
@@ -89,7 +88,7 @@ TEST(Pipeline, CloseWhileCompiling) {
   const auto device = open_or_die();
   for (int i = 0; i < 4; ++i) {
     const Constant constant = {"value", static_cast<double>(i)};
-    ASSERT_TRUE(device->create_pipeline(fill("left alone", {&constant, 1})).ok());
+    EXPECT_NE(device->create_pipeline(fill("left alone", {&constant, 1})), PipelineId::kNone);
   }
 }
 
@@ -100,22 +99,23 @@ TEST(Pipeline, BrokenShaderIsReportedWithLabelAndCompilerText) {
                              .constants = {},
                              .bindings = {}};
   for (int attempt = 0; attempt < 2; ++attempt) {
-    const Result<PipelineId> id = device->create_pipeline(broken);
-    ASSERT_TRUE(id.ok());
-    const Status status = device->finish_pipelines();
+    const PipelineId id = device->create_pipeline(broken);
+    const Status status = settle(*device, id);
     EXPECT_EQ(status.code(), Code::kDevice);
     EXPECT_TRUE(mentions(status, "shader 'test/broken': ")) << status.message();
     EXPECT_TRUE(mentions(status, "nowhere")) << status.message();
     EXPECT_TRUE(mentions(status, "2:21")) << "the line is not the shader's: " << status.message();
-    EXPECT_TRUE(device->finish_pipelines().ok()) << "reported once";
 
-    const Result<BindGroupId> bindings = device->create_bindings(*id, {}, "test");
-    ASSERT_FALSE(bindings.ok());
-    EXPECT_TRUE(mentions(bindings.status(), "test/broken")) << bindings.status().message();
-    const Dispatch dispatch = {*id, BindGroupId::kNone, {}};
+    const Status bindings = settle(*device, device->create_bindings(id, {}, "test"));
+    EXPECT_TRUE(mentions(bindings, "test/broken")) << bindings.message();
+    const Dispatch dispatch = {id, BindGroupId::kNone, {}};
     const Status submitted = device->submit({&dispatch, 1}, {});
     EXPECT_TRUE(mentions(submitted, "test/broken")) << submitted.message();
   }
+  // Nobody else hears of it.
+  const PipelineId other = device->create_pipeline(fill("fill", {}));
+  device->create_pipeline(broken);
+  EXPECT_TRUE(settle(*device, other).ok());
   EXPECT_EQ(run(*device, fill("fill", {}), 1), std::vector<uint32_t>{1});
 }
 
@@ -129,8 +129,7 @@ TEST(Pipeline, ErrorsBehindTheCompilerAreReported) {
       {.label = "test/constant", .code = kFill, .constants = unknown, .bindings = kOutput},
   };
   for (const ShaderDesc& desc : cases) {
-    ASSERT_TRUE(device->create_pipeline(desc).ok());
-    const Status status = device->finish_pipelines();
+    const Status status = settle(*device, device->create_pipeline(desc));
     EXPECT_EQ(status.code(), Code::kDevice) << desc.label;
     EXPECT_TRUE(mentions(status, desc.label)) << status.message();
   }
@@ -140,14 +139,13 @@ TEST(Pipeline, ErrorsBehindTheCompilerAreReported) {
 TEST(Pipeline, MustBeFinishedBeforeUse) {
   const auto device = open_or_die();
   if (device->caps().provider != "dawn") return;  // the other compiles in create_pipeline
-  const Result<PipelineId> id = device->create_pipeline(fill("test/unfinished", {}));
-  ASSERT_TRUE(id.ok());
+  const PipelineId id = device->create_pipeline(fill("test/unfinished", {}));
   const BufferId y = buffer_or_die(*device, {.size = 16, .label = "y"});
   const Binding binding = {.buffer = y};
-  const Dispatch dispatch = {*id, bindings_or_die(*device, *id, {&binding, 1}), {}};
+  const Dispatch dispatch = {id, bindings_or_die(*device, id, {&binding, 1}), {}};
   const Status status = device->submit({&dispatch, 1}, {});
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
-  EXPECT_EQ(status.message(), "shader 'test/unfinished' is dispatched before finish_pipelines");
+  EXPECT_EQ(status.message(), "shader 'test/unfinished' is dispatched before it is settled");
 }
 
 TEST(Bindings, MistakesAreNamed) {
@@ -177,10 +175,13 @@ TEST(Bindings, MistakesAreNamed) {
            std::to_string(device->caps().storage_alignment)},
   };
   for (const Case& c : cases) {
-    const Result<BindGroupId> bindings = device->create_bindings(pipeline, c.bindings, "b");
-    ASSERT_FALSE(bindings.ok()) << c.message;
-    EXPECT_EQ(bindings.status().code(), Code::kInvalidArgument);
-    EXPECT_EQ(bindings.status().message(), c.message);
+    const BindGroupId id = device->create_bindings(pipeline, c.bindings, "b");
+    const Status bindings = settle(*device, id);
+    EXPECT_EQ(bindings.code(), Code::kInvalidArgument);
+    EXPECT_EQ(bindings.message(), c.message);
+    const Dispatch dispatch = {pipeline, id, {}};
+    EXPECT_EQ(device->submit({&dispatch, 1}, {}).message(), c.message);
+    device->destroy(id);
   }
   EXPECT_EQ(device->counters().bind_groups_created, 0u);
 }
@@ -245,14 +246,10 @@ TEST(Features, MaskedOnesAreRefused) {
   EXPECT_EQ(device->caps().subgroup_max, 0u);
   EXPECT_FALSE(device->caps().dot4);
   EXPECT_EQ(device->caps().masked, "f16,subgroups,dot4");
-  const Result<PipelineId> half = device->create_pipeline(kHalf);
-  ASSERT_FALSE(half.ok());
-  EXPECT_EQ(half.status().code(), Code::kUnsupported);
-  EXPECT_EQ(half.status().message(),
-            "shader 'test/half': uses f16, which the device does not offer");
-  const Result<PipelineId> subgroup = device->create_pipeline(kSubgroup);
-  ASSERT_FALSE(subgroup.ok());
-  EXPECT_EQ(subgroup.status().code(), Code::kUnsupported);
+  const Status half = settle(*device, device->create_pipeline(kHalf));
+  EXPECT_EQ(half.code(), Code::kUnsupported);
+  EXPECT_EQ(half.message(), "shader 'test/half': uses f16, which the device does not offer");
+  EXPECT_EQ(settle(*device, device->create_pipeline(kSubgroup)).code(), Code::kUnsupported);
   EXPECT_EQ(run(*device, fill("fill", {}), 1), std::vector<uint32_t>{1});
 }
 

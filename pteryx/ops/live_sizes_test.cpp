@@ -1,7 +1,6 @@
 // Plans of operators built for more rows than they are run with: grids, params and result dims are
 // those of an operator built for exactly that many.
 // SPDX-License-Identifier: BSD-3-Clause
-#include <deque>
 
 #include <gtest/gtest.h>
 
@@ -33,8 +32,9 @@ class OneNode {
     return value(graph::Tensor{.dtype = t, .max = with(dims, bound_)}, with(dims, rows_));
   }
   ValueId constant(const Dims& dims, DType t = DType::kF32) {
-    bytes_.emplace_back(static_cast<size_t>(numel(dims)) * size_bytes(t));
-    return value(graph::Tensor{.dtype = t, .max = dims, .data = Bytes(bytes_.back())}, dims);
+    const uint64_t bytes = static_cast<uint64_t>(numel(dims)) * size_bytes(t);
+    const uint64_t place = next_ += 4096;
+    return value(graph::Tensor{.dtype = t, .max = dims, .data = {{0, place, bytes}}}, dims);
   }
   ValueId state(const Dims& dims) {
     const ValueId id = constant(dims);
@@ -76,7 +76,7 @@ class OneNode {
   int64_t bound_, rows_;
   graph::Graph g_;
   Live live_;
-  std::deque<std::vector<std::byte>> bytes_;
+  uint64_t next_ = 0;  // where constants are, each at a place of its own
 };
 constexpr int64_t kRows = OneNode::kRows;
 

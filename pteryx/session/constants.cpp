@@ -6,6 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/gpu/native/blocking.h"
+#include "pteryx/ops/bind.h"
+
 namespace pteryx {
 
 ConstantId::ConstantId(const graph::Tensor& t)
@@ -96,8 +99,9 @@ Result<gpu::BufferId> ConstantPool::upload(const graph::Tensor& t, std::string_v
     }
     bytes = narrow;
   }
-  PTERYX_ASSIGN(OwnedBuffer buffer,
-                make_buffer(device_, bytes.size(), gpu::BufferKind::kStorage, label));
+  Creations made;
+  OwnedBuffer buffer = made.buffer(device_, bytes.size(), gpu::BufferKind::kStorage, label);
+  PTERYX_TRY(gpu::wait_until(*device_, [&] { return made.settled(*device_); }));
   constexpr uint64_t kChunk = 32U << 20;
   for (uint64_t at = 0; at < bytes.size(); at += kChunk) {
     const uint64_t size = std::min<uint64_t>(kChunk, bytes.size() - at);
@@ -117,27 +121,18 @@ Result<gpu::BufferId> ConstantPool::relaid(const graph::Tensor& t, gpu::BufferId
   auto key = std::make_pair(ConstantId(t), wanted.layout);
   if (const auto it = relaid_.find(key); it != relaid_.end()) return it->second.get();
   const ops::PlannedDispatch& d = wanted.make;
-  constexpr gpu::BindingKind kKinds[] = {gpu::BindingKind::kUniform, gpu::BindingKind::kStorageRead,
-                                         gpu::BindingKind::kStorageReadWrite};
-  PTERYX_ASSIGN(const gpu::PipelineId pipeline,
-                device_->create_pipeline({.label = d.label,
-                                          .code = d.code,
-                                          .constants = d.constants,
-                                          .bindings = kKinds,
-                                          .uses_f16 = d.f16,
-                                          .uses_subgroups = d.subgroups,
-                                          .uses_subgroup_matrix = d.subgroup_matrix}));
-  PTERYX_TRY(device_->finish_pipelines());
-  PTERYX_ASSIGN(OwnedBuffer made,
-                make_buffer(device_, wanted.size_bytes, gpu::BufferKind::kStorage, wanted.layout));
-  PTERYX_ASSIGN(const OwnedBuffer params,
-                make_buffer(device_, align_up(std::max<uint64_t>(d.params.size(), 16), 16),
-                            gpu::BufferKind::kUniform, d.label));
+  Creations created;
+  OwnedBuffer made =
+      created.buffer(device_, wanted.size_bytes, gpu::BufferKind::kStorage, wanted.layout);
+  const OwnedBuffer params =
+      created.buffer(device_, ops::params_bytes(d), gpu::BufferKind::kUniform, d.label);
+  const gpu::Dispatch dispatch =
+      ops::bind(*device_, d, {params.get(), 0, 0}, [&](const ops::PlannedBinding& b) {
+        return gpu::Binding{b.written ? made.get() : source, 0, 0};
+      });
+  const OwnedBindings bindings = created.dispatch(device_, dispatch);
+  PTERYX_TRY(gpu::wait_until(*device_, [&] { return created.settled(*device_); }));
   PTERYX_TRY(device_->write(params.get(), 0, d.params));
-  const gpu::Binding bound[] = {{params.get(), 0, 0}, {source, 0, 0}, {made.get(), 0, 0}};
-  PTERYX_ASSIGN(const gpu::BindGroupId id, device_->create_bindings(pipeline, bound, d.label));
-  const OwnedBindings bindings(device_, id);
-  const gpu::Dispatch dispatch{pipeline, id, d.grid};
   PTERYX_TRY(device_->submit(std::span(&dispatch, 1), {}));
   return relaid_.emplace(std::move(key), std::move(made)).first->second.get();
 }

@@ -685,7 +685,7 @@ class Maker {
   // other.
   Status plan_scratch() {
     if (g_.has_jumps) return {};
-    std::vector<uint64_t> largest;
+    std::vector<uint64_t>& largest = l_.scratch_bytes;
     std::set<std::pair<std::vector<ByteRange>, std::string>> relaid;
     for (uint32_t i = 0; i < g_.nodes.size(); ++i) {
       if (l_.place[i] != Place::kGpu) continue;
@@ -698,7 +698,9 @@ class Maker {
         largest[k] = std::max(largest[k], plan.scratch_bytes[k]);
       for (const ops::PlannedConstant& c : plan.constants) {
         const bool first = relaid.emplace(g_.tensor(c.source)->data, c.layout).second;
-        if (first) l_.memory.constants += c.size_bytes;
+        if (!first) continue;
+        l_.memory.constants += c.size_bytes;
+        l_.relaid.push_back({c.source, c.layout, c.size_bytes});
       }
     }
     for (const uint64_t bytes : largest) l_.memory.scratch += bytes;

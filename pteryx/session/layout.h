@@ -107,7 +107,14 @@ struct Layout {
     uint32_t node = 0;
   };
   std::vector<IndexLimit> index_limits;
-  bool is_static = true;  // no input may change its size
+  std::vector<uint64_t> scratch_bytes;  // of each temporary that nodes share, at the bound
+  struct Relaid {
+    graph::ValueId source = graph::kNoValue;
+    std::string layout;
+    uint64_t bytes = 0;
+  };
+  std::vector<Relaid> relaid;  // constants in another layout, each once
+  bool is_static = true;       // no input may change its size
   // Uploads, one submit, and downloads of outputs: nothing runs on the CPU in between.
   bool one_stretch = false;
 

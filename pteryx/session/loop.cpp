@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/gpu/native/blocking.h"
 #include "pteryx/session/method.h"
 
 namespace pteryx {
@@ -48,25 +49,21 @@ Result<std::unique_ptr<Loop>> Loop::create(const std::shared_ptr<gpu::Device>& d
   l->result_ = result;
   l->token_ = token;
   l->input_root_ = input_root;
-  PTERYX_ASSIGN(l->rule_, make_buffer(device, kRuleBytes, gpu::BufferKind::kStorage, "loop rule"));
-  const std::array<uint32_t, 2> rule = {static_cast<uint32_t>(token / 4), 0};
-  PTERYX_TRY(device->write(l->rule_.get(), 0, std::as_bytes(std::span(rule))));
+  Creations created;
+  l->rule_ = created.buffer(device, kRuleBytes, gpu::BufferKind::kStorage, "loop rule");
   const gpu::BindingKind kinds[] = {gpu::BindingKind::kStorageRead, gpu::BindingKind::kStorageRead,
                                     gpu::BindingKind::kStorageReadWrite};
-  PTERYX_ASSIGN(
-      l->advance_.pipeline,
-      device->create_pipeline(
-          {.label = "loop/advance", .code = kAdvance, .constants = {}, .bindings = kinds}));
-  PTERYX_TRY(device->finish_pipelines());
+  l->advance_.pipeline = device->create_pipeline(
+      {.label = "loop/advance", .code = kAdvance, .constants = {}, .bindings = kinds});
   const gpu::Binding bindings[] = {result, {l->rule_.get(), 0, kRuleBytes}, inbox};
-  PTERYX_ASSIGN(l->advance_.bindings,
-                device->create_bindings(l->advance_.pipeline, bindings, "loop/advance"));
-  l->bindings_ = OwnedBindings(device, l->advance_.bindings);
+  l->advance_.bindings = device->create_bindings(l->advance_.pipeline, bindings, "loop/advance");
+  l->bindings_ = created.dispatch(device, l->advance_);
   for (uint32_t i = 0; i < depth; ++i) {
-    PTERYX_ASSIGN(OwnedBuffer b,
-                  make_buffer(device, 16, gpu::BufferKind::kReadback, "loop result"));
-    l->readbacks_.push_back(std::move(b));
+    l->readbacks_.push_back(created.buffer(device, 16, gpu::BufferKind::kReadback, "loop result"));
   }
+  PTERYX_TRY(gpu::wait_until(*device, [&] { return created.settled(*device); }));
+  const std::array<uint32_t, 2> rule = {static_cast<uint32_t>(token / 4), 0};
+  PTERYX_TRY(device->write(l->rule_.get(), 0, std::as_bytes(std::span(rule))));
   l->deltas_.reserve(kMaxDeltas);
   return l;
 }
@@ -123,7 +120,7 @@ Status Loop::started() {
 Result<int32_t> Loop::finish() {
   const gpu::Ticket ticket = tickets_.front();
   tickets_.pop_front();
-  Status s = device_->wait(ticket);
+  Status s = gpu::wait(*device_, ticket);
   int32_t value = 0;
   if (s.ok()) std::memcpy(&value, device_->mapped(ticket).data(), 4);
   device_->release(ticket);

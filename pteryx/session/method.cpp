@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/gpu/native/blocking.h"
+
 namespace pteryx {
 
 using graph::index;
@@ -56,18 +58,16 @@ Status Method::allocate(const LoadOptions& options) {
     if (graph_.tensor(id) != nullptr) stage_[layout_.root_of[index(id)]] = true;
   }
   std::vector<gpu::BufferId> slots;
-  const auto own = [&](uint64_t bytes, std::string_view label) -> Result<gpu::BufferId> {
-    PTERYX_ASSIGN(OwnedBuffer b, make_buffer(device_, bytes, gpu::BufferKind::kStorage, label));
-    owned_.push_back(std::move(b));
+  Creations created;
+  const auto own = [&](uint64_t bytes, std::string_view label) {
+    owned_.push_back(created.buffer(device_, bytes, gpu::BufferKind::kStorage, label));
     return owned_.back().get();
   };
-  for (size_t i = 0; i < layout_.slot_bytes.size(); ++i) {
-    PTERYX_ASSIGN(const gpu::BufferId id, own(layout_.slot_bytes[i], fmt::format("slot {}", i)));
-    slots.push_back(id);
-  }
+  for (size_t i = 0; i < layout_.slot_bytes.size(); ++i)
+    slots.push_back(own(layout_.slot_bytes[i], fmt::format("slot {}", i)));
   if (layout_.inbox_bytes > 0) {
-    PTERYX_ASSIGN(inbox_, make_buffer(device_, layout_.inbox_bytes, gpu::BufferKind::kStorage,
-                                      "scalars and inputs"));
+    inbox_ = created.buffer(device_, layout_.inbox_bytes, gpu::BufferKind::kStorage,
+                            "scalars and inputs");
     inbox_host_.resize(layout_.inbox_bytes);
     inbox_gpu_.resize(layout_.inbox_bytes);
   }
@@ -82,14 +82,15 @@ Status Method::allocate(const LoadOptions& options) {
     } else if (r.gpu && r.slot != kNone) {
       root_buffer_[i].buffer = slots[r.slot];
     } else if (r.gpu) {
-      PTERYX_ASSIGN(root_buffer_[i].buffer, own(std::max<uint64_t>(r.gpu_bytes, 4), label));
+      root_buffer_[i].buffer = own(std::max<uint64_t>(r.gpu_bytes, 4), label);
     }
     if (r.host) PTERYX_TRY(init_host(i));
   }
   if (layout_.readback_bytes > 0) {
-    PTERYX_ASSIGN(readback_, make_buffer(device_, layout_.readback_bytes,
-                                         gpu::BufferKind::kReadback, "readback"));
+    readback_ =
+        created.buffer(device_, layout_.readback_bytes, gpu::BufferKind::kReadback, "readback");
   }
+  PTERYX_TRY(gpu::wait_until(*device_, [&] { return created.settled(*device_); }));
   return init_state();
 }
 

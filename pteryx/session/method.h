@@ -89,10 +89,21 @@ class Method final : public ops::Host {
   Result<Recording*> find_recording(size_t block);
   Result<bool> holds(const Block& b, Recording& r) const;
   Status record(const Block& b, Recording& r);
-  Status record_node(uint32_t node, Recording& r, ops::ScalarReads& reads,
-                     std::vector<std::byte>& params, std::vector<struct PendingDispatch>& pending);
+  // Temporaries and relaid constants of a node, by the numbers its plan has for them.
+  struct NodeBuffers {
+    std::vector<gpu::BufferId> scratch;
+    std::vector<gpu::BufferId> constants;
+  };
+  struct Planned {
+    ops::PlannedDispatch dispatch;
+    uint64_t params_offset = 0;
+    std::shared_ptr<const NodeBuffers> buffers;
+  };
+  Status plan_node(uint32_t node, Recording& r, Creations& created, std::vector<std::byte>& params,
+                   std::vector<Planned>& planned);
+  gpu::Binding bound(const Planned& p, const ops::PlannedBinding& b) const;
   static void keep_reads(const ops::ScalarReads& reads, Recording& r);
-  Result<gpu::BufferId> scratch_buffer(size_t i, uint64_t bytes, Recording& r);
+  gpu::BufferId scratch_buffer(size_t i, uint64_t bytes, Creations& created, Recording& r);
   Status execute(const Block& b, Recording& r);
   Status check_indices() const;
   Status fill_scalars(const Recording& r);

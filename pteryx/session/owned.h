@@ -3,7 +3,9 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "pteryx/gpu/device.h"
 
@@ -33,11 +35,42 @@ class Owned {
 using OwnedBuffer = Owned<gpu::BufferId>;
 using OwnedBindings = Owned<gpu::BindGroupId>;
 
-inline Result<OwnedBuffer> make_buffer(const std::shared_ptr<gpu::Device>& device, uint64_t size,
-                                       gpu::BufferKind kind, std::string_view label) {
-  PTERYX_ASSIGN(const gpu::BufferId id,
-                device->create_buffer({.size = size, .kind = kind, .label = label}));
-  return OwnedBuffer(device, id);
-}
+// Objects that were created and may not be there yet.
+class Creations {
+ public:
+  OwnedBuffer buffer(const std::shared_ptr<gpu::Device>& device, uint64_t size,
+                     gpu::BufferKind kind, std::string_view label) {
+    const gpu::BufferId id = device->create_buffer({.size = size, .kind = kind, .label = label});
+    buffers_.push_back(id);
+    return {device, id};
+  }
+  OwnedBindings dispatch(const std::shared_ptr<gpu::Device>& device, const gpu::Dispatch& d) {
+    pipelines_.push_back(d.pipeline);
+    bindings_.push_back(d.bindings);
+    return {device, d.bindings};
+  }
+  // False: ask again. Errors: those of Device::settled.
+  Result<bool> settled(gpu::Device& device) {
+    PTERYX_ASSIGN(const bool buffers, settled(device, buffers_));
+    PTERYX_ASSIGN(const bool pipelines, settled(device, pipelines_));
+    PTERYX_ASSIGN(const bool bindings, settled(device, bindings_));
+    return buffers && pipelines && bindings;
+  }
+
+ private:
+  template <typename Id>
+  static Result<bool> settled(gpu::Device& device, std::vector<Id>& ids) {
+    while (!ids.empty()) {
+      PTERYX_ASSIGN(const bool there, device.settled(ids.back()));
+      if (!there) return false;
+      ids.pop_back();
+    }
+    return true;
+  }
+
+  std::vector<gpu::BufferId> buffers_;
+  std::vector<gpu::PipelineId> pipelines_;
+  std::vector<gpu::BindGroupId> bindings_;
+};
 
 }  // namespace pteryx

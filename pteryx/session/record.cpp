@@ -6,20 +6,14 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/gpu/native/blocking.h"
+#include "pteryx/ops/bind.h"
 #include "pteryx/session/method.h"
 
 namespace pteryx {
 
 using graph::index;
 using graph::ValueId;
-
-// A dispatch whose pipeline is compiling.
-struct PendingDispatch {
-  gpu::PipelineId pipeline = gpu::PipelineId::kNone;
-  std::vector<gpu::Binding> bindings;  // binding 0, the params, has its buffer filled in later
-  gpu::Grid grid;
-  std::string label;
-};
 
 namespace {
 
@@ -103,32 +97,28 @@ Status Method::record(const Block& b, Recording& r) {
     ops::Shapes shapes(n, r.live);
     PTERYX_TRY(layout_.defs[i]->shape(n, shapes));
   }
+  std::vector<Planned> planned;
   std::vector<std::byte> params;
-  std::vector<PendingDispatch> pending;
+  Creations created;
   for (const Span& span : b.spans) {
-    r.span_begin.push_back(static_cast<uint32_t>(pending.size()));
+    r.span_begin.push_back(static_cast<uint32_t>(planned.size()));
     r.state_end.push_back(r.span_begin.back());
     for (const uint32_t node : span.nodes) {
-      ops::ScalarReads reads;
-      PTERYX_TRY(record_node(node, r, reads, params, pending));
-      keep_reads(reads, r);
-      if (layout_.changes_state[node]) r.state_end.back() = static_cast<uint32_t>(pending.size());
+      PTERYX_TRY(plan_node(node, r, created, params, planned));
+      if (layout_.changes_state[node]) r.state_end.back() = static_cast<uint32_t>(planned.size());
     }
   }
-  r.span_begin.push_back(static_cast<uint32_t>(pending.size()));
-  PTERYX_TRY(device_->finish_pipelines());
-  if (!params.empty()) {
-    PTERYX_ASSIGN(r.params,
-                  make_buffer(device_, params.size(), gpu::BufferKind::kUniform, "params"));
-    PTERYX_TRY(device_->write(r.params.get(), 0, params));
+  r.span_begin.push_back(static_cast<uint32_t>(planned.size()));
+  if (!params.empty())
+    r.params = created.buffer(device_, params.size(), gpu::BufferKind::kUniform, "params");
+  for (const Planned& p : planned) {
+    const gpu::Binding at{r.params.get(), p.params_offset, ops::params_bytes(p.dispatch)};
+    r.dispatches.push_back(ops::bind(*device_, p.dispatch, at,
+                                     [&](const ops::PlannedBinding& x) { return bound(p, x); }));
+    r.bindings.push_back(created.dispatch(device_, r.dispatches.back()));
   }
-  for (PendingDispatch& p : pending) {
-    p.bindings[0].buffer = r.params.get();
-    PTERYX_ASSIGN(const gpu::BindGroupId id,
-                  device_->create_bindings(p.pipeline, p.bindings, p.label));
-    r.bindings.emplace_back(device_, id);
-    r.dispatches.push_back({p.pipeline, id, p.grid});
-  }
+  PTERYX_TRY(gpu::wait_until(*device_, [&] { return created.settled(*device_); }));
+  if (!params.empty()) PTERYX_TRY(device_->write(r.params.get(), 0, params));
   r.downloads.resize(b.spans.size());
   for (const Step& s : b.steps) {
     if (s.kind != Step::Kind::kSubmit) continue;
@@ -148,73 +138,49 @@ Status Method::record(const Block& b, Recording& r) {
   return {};
 }
 
-Status Method::record_node(uint32_t node, Recording& r, ops::ScalarReads& reads,
-                           std::vector<std::byte>& params, std::vector<PendingDispatch>& pending) {
+Status Method::plan_node(uint32_t node, Recording& r, Creations& created,
+                         std::vector<std::byte>& params, std::vector<Planned>& planned) {
   const ops::OpDef& def = *layout_.defs[node];
   ops::Plan plan(context_);
-  const ops::Node n(graph_, graph_.nodes[node], def, r.live, &reads);
-  PTERYX_TRY(def.plan(n, plan));
-  std::vector<gpu::BufferId> scratch;
-  for (size_t i = 0; i < plan.scratch_bytes.size(); ++i) {
-    PTERYX_ASSIGN(const gpu::BufferId id, scratch_buffer(i, plan.scratch_bytes[i], r));
-    scratch.push_back(id);
-  }
-  std::vector<gpu::BufferId> relaid;
+  ops::ScalarReads reads;
+  PTERYX_TRY(def.plan(ops::Node(graph_, graph_.nodes[node], def, r.live, &reads), plan));
+  keep_reads(reads, r);
+  const auto used = std::make_shared<NodeBuffers>();
+  for (size_t i = 0; i < plan.scratch_bytes.size(); ++i)
+    used->scratch.push_back(scratch_buffer(i, plan.scratch_bytes[i], created, r));
   for (const ops::PlannedConstant& c : plan.constants) {
     PTERYX_ASSIGN(const gpu::BufferId id,
                   constants_.relaid(*graph_.tensor(c.source), buffer(c.source).buffer, c));
-    relaid.push_back(id);
+    used->constants.push_back(id);
   }
-  for (const ops::PlannedDispatch& d : plan.dispatches) {
-    PendingDispatch p;
-    std::vector<gpu::BindingKind> kinds = {gpu::BindingKind::kUniform};
+  for (ops::PlannedDispatch& d : plan.dispatches) {
     const uint64_t offset = align_up(params.size(), device_->caps().uniform_alignment);
-    params.resize(offset + std::max<size_t>(align_up(d.params.size(), 16), 16));
+    params.resize(offset + ops::params_bytes(d));
     std::copy(d.params.begin(), d.params.end(), params.begin() + static_cast<ptrdiff_t>(offset));
-    p.bindings.push_back({gpu::BufferId::kNone, offset, params.size() - offset});
-    for (const ops::PlannedBinding& b : d.bindings) {
-      kinds.push_back(b.written ? gpu::BindingKind::kStorageReadWrite
-                                : gpu::BindingKind::kStorageRead);
-      switch (b.kind) {
-        case ops::PlannedBinding::Kind::kValue: p.bindings.push_back(buffer(b.value)); break;
-        case ops::PlannedBinding::Kind::kScratch:
-          p.bindings.push_back({scratch[b.scratch], 0, 0});
-          break;
-        case ops::PlannedBinding::Kind::kConstant:
-          p.bindings.push_back({relaid[b.constant], 0, 0});
-          break;
-        case ops::PlannedBinding::Kind::kScalars:
-          p.bindings.push_back({inbox_.get(), 0, align_up(layout_.scalar_slots * 4, 16)});
-          break;
-      }
-    }
-    auto pipeline = device_->create_pipeline({.label = d.label,
-                                              .code = d.code,
-                                              .constants = d.constants,
-                                              .bindings = kinds,
-                                              .uses_f16 = d.f16,
-                                              .uses_subgroups = d.subgroups,
-                                              .uses_subgroup_matrix = d.subgroup_matrix});
-    if (!pipeline.ok())
-      return std::move(pipeline).status().during(graph::describe(graph_, graph_.nodes[node]));
-    p.pipeline = *pipeline;
-    p.grid = d.grid;
-    p.label = d.label;
-    pending.push_back(std::move(p));
+    planned.push_back({std::move(d), offset, used});
   }
   return {};
 }
 
+gpu::Binding Method::bound(const Planned& p, const ops::PlannedBinding& b) const {
+  switch (b.kind) {
+    case ops::PlannedBinding::Kind::kValue: return buffer(b.value);
+    case ops::PlannedBinding::Kind::kScratch: return {p.buffers->scratch[b.scratch], 0, 0};
+    case ops::PlannedBinding::Kind::kConstant: return {p.buffers->constants[b.constant], 0, 0};
+    case ops::PlannedBinding::Kind::kScalars: break;
+  }
+  return {inbox_.get(), 0, align_up(layout_.scalar_slots * 4, 16)};
+}
+
 // Temporaries are shared by all nodes: dispatches run one after another.
-Result<gpu::BufferId> Method::scratch_buffer(size_t i, uint64_t bytes, Recording& r) {
+gpu::BufferId Method::scratch_buffer(size_t i, uint64_t bytes, Creations& created, Recording& r) {
   bytes = std::max<uint64_t>(bytes, 4);
   if (scratch_.size() <= i) scratch_.resize(i + 1);
   // A recording keeps what it bound; the largest so far serves whoever comes next.
   const bool large_enough = scratch_[i] != nullptr && scratch_bytes_[i] >= bytes;
   if (!large_enough) {
-    PTERYX_ASSIGN(OwnedBuffer b, make_buffer(device_, bytes, gpu::BufferKind::kStorage,
-                                             fmt::format("scratch {}", i)));
-    scratch_[i] = std::make_shared<OwnedBuffer>(std::move(b));
+    scratch_[i] = std::make_shared<OwnedBuffer>(
+        created.buffer(device_, bytes, gpu::BufferKind::kStorage, fmt::format("scratch {}", i)));
     scratch_bytes_.resize(std::max(scratch_bytes_.size(), i + 1));
     scratch_bytes_[i] = bytes;
   }

@@ -10,6 +10,7 @@
 #include "pteryx/program/program.h"
 #include "pteryx/pteryx.h"
 #include "pteryx/session/inspect.h"
+#include "pteryx/session/limits.h"
 #include "pteryx/session/method.h"
 
 namespace pteryx {
@@ -81,6 +82,8 @@ Result<Session> Session::load(const std::string& path, const LoadOptions& option
     if (options.sampling) graph::append_sampling(*graph, ops::lookup());
     auto layout = make_layout(*graph, context, {.cpu_only = options.cpu_only});
     if (!layout.ok()) return where(std::move(layout).status());
+    Status fits = check_limits(*graph, *layout, impl->device->caps());
+    if (!fits.ok()) return where(std::move(fits));
     need.constants += layout->memory.constants;
     need.activations += layout->memory.gpu_total() - layout->memory.constants;
     impl->infos.push_back(describe_method(*graph, *layout));

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/gpu/native/blocking.h"
 #include "pteryx/session/method.h"
 
 namespace pteryx {
@@ -271,7 +272,7 @@ Status Method::download(const Step& step) {
   begin = begin / 8 * 8;
   if (end <= begin) return {};
   PTERYX_ASSIGN(const gpu::Ticket ticket, device_->read(readback_.get(), begin, end - begin));
-  Status s = device_->wait(ticket);
+  Status s = gpu::wait(*device_, ticket);
   if (s.ok()) {
     const Bytes bytes = device_->mapped(ticket);
     for (const uint32_t root : step.downloads) {

@@ -232,8 +232,8 @@ TEST(Refusal, BrokenProgramsAreNamedAndLeaveNothing) {
   }
 }
 
-// What the device does not have is found when it is made, behind a buffer that it has; that one
-// goes again, and the session that works does not notice.
+// What the device does not allow is found before anything is made, also behind a buffer that it
+// does.
 TEST(Refusal, ABufferLargerThanTheDeviceHasLeavesNothing) {
   Sum s;
   s.call({s.x, s.w, s.one, s.y});
@@ -250,6 +250,7 @@ TEST(Refusal, ABufferLargerThanTheDeviceHasLeavesNothing) {
             std::string_view::npos)
       << session.status().message();
   const gpu::Counters after = device()->counters();
+  EXPECT_EQ(after.buffers_created, before.buffers_created) << "made before all was checked";
   EXPECT_EQ(after.buffers_alive, before.buffers_alive);
   EXPECT_EQ(after.buffer_bytes_alive, before.buffer_bytes_alive);
   EXPECT_EQ(after.bind_groups_alive, before.bind_groups_alive);

@@ -16,6 +16,7 @@ namespace {
 // Written data waits in host memory until it is submitted: not more than this much of it.
 constexpr uint64_t kFlushBytes = uint64_t{64} << 20;
 constexpr uint64_t kMapAlignment = 8;
+constexpr uint64_t kSourcePart = uint64_t{4} << 20;  // of a source, in memory at once
 
 WGPUBufferUsage usage(BufferKind kind) {
   switch (kind) {
@@ -35,51 +36,51 @@ Status unknown(std::string_view what) {
 
 }  // namespace
 
-Result<BufferId> NativeDevice::create_buffer(const BufferDesc& desc) {
+BufferId NativeDevice::create_buffer(const BufferDesc& desc) {
   const Lock lock(gate_);
+  const uint64_t unit = desc.kind == BufferKind::kStorage ? 16 : 4;
+  BufferSlot slot;
+  slot.kind = desc.kind;
+  slot.label = desc.label;
+  slot.size =
+      desc.size > caps_.max_buffer_bytes ? desc.size : align_up(std::max(desc.size, unit), unit);
+  slot.failure = allocate(desc, slot);
+  const BufferId id = buffers_.insert(std::move(slot));
+  const BufferSlot* const made = buffers_.find(id);
+  if (made == nullptr || made->handle == nullptr) return id;
+  ++counters_.buffers_created;
+  ++counters_.buffers_alive;
+  counters_.buffer_bytes_alive += made->size;
+  return id;
+}
+
+Status NativeDevice::allocate(const BufferDesc& desc, BufferSlot& slot) {
   PTERYX_TRY(errors_.take());
   if (desc.size > caps_.max_buffer_bytes) {
     return memory_error(fmt::format("buffer '{}' of {} bytes: the device allows {} bytes",
                                     desc.label, desc.size, caps_.max_buffer_bytes));
   }
-  const uint64_t unit = desc.kind == BufferKind::kStorage ? 16 : 4;
-  const uint64_t size = align_up(std::max(desc.size, unit), unit);
   WGPUBufferDescriptor wanted = WGPU_BUFFER_DESCRIPTOR_INIT;
   wanted.label = view(desc.label);
-  wanted.size = size;
+  wanted.size = slot.size;
   wanted.usage = usage(desc.kind);
   DawnFakeBufferOutOfMemory refusal;
   if (std::exchange(refuse_buffer_, false)) wanted.nextInChain = &refusal.chain;
-
-  std::optional<ErrorScope::Caught> error;
   provider().tick(instance_->handle(), device_.get());  // what was destroyed makes room
-  BufferHandle handle = allocate(wanted, error);
+  ErrorScope errors = scope();
+  BufferHandle handle = own(fn(), fn().DeviceCreateBuffer(device_.get(), &wanted));
+  const auto error = errors.close();
   PTERYX_TRY(errors_.take());
   if (error && error->type == WGPUErrorType_OutOfMemory) {
-    return memory_error(
-        fmt::format("buffer '{}' of {} bytes: no memory left: {}", desc.label, size, error->text));
+    return memory_error(fmt::format("buffer '{}' of {} bytes: no memory left: {}", desc.label,
+                                    slot.size, error->text));
   }
   if (error || handle == nullptr) {
-    return device_error(fmt::format("buffer '{}' of {} bytes: {}", desc.label, size,
+    return device_error(fmt::format("buffer '{}' of {} bytes: {}", desc.label, slot.size,
                                     error ? error->text : "not created"));
   }
-  const BufferId id = buffers_.insert({.handle = std::move(handle),
-                                       .size = size,
-                                       .kind = desc.kind,
-                                       .label = std::string(desc.label)});
-  if (id == BufferId::kNone) return memory_error("the device has no ids left for buffers");
-  ++counters_.buffers_created;
-  ++counters_.buffers_alive;
-  counters_.buffer_bytes_alive += size;
-  return id;
-}
-
-BufferHandle NativeDevice::allocate(const WGPUBufferDescriptor& desc,
-                                    std::optional<ErrorScope::Caught>& error) {
-  ErrorScope errors = scope();
-  BufferHandle handle = own(fn(), fn().DeviceCreateBuffer(device_.get(), &desc));
-  error = errors.close();
-  return handle;
+  slot.handle = std::move(handle);
+  return ok_status();
 }
 
 void NativeDevice::destroy(BufferId buffer) {
@@ -88,26 +89,52 @@ void NativeDevice::destroy(BufferId buffer) {
   PTERYX_DCHECK(slot != nullptr);
   if (slot == nullptr) return;
   if (slot->reading != Ticket::kNone) cancel(slot->reading, "its buffer was destroyed");
-  --counters_.buffers_alive;
-  counters_.buffer_bytes_alive -= slot->size;
+  if (slot->handle != nullptr) {
+    --counters_.buffers_alive;
+    counters_.buffer_bytes_alive -= slot->size;
+  }
   buffers_.erase(buffer);
 }
 
-Status NativeDevice::write(BufferId buffer, uint64_t offset, Bytes bytes) {
+Result<bool> NativeDevice::settled(BufferId buffer) {
   const Lock lock(gate_);
   PTERYX_TRY(errors_.take());
+  if (buffer == BufferId::kNone) return memory_error("the device has no ids left for buffers");
   BufferSlot* const slot = buffers_.find(buffer);
+  if (slot == nullptr) return unknown("the buffer asked about");
+  if (!slot->failure.ok()) return again(slot->failure);
+  return step_writes(*slot);
+}
+
+Status NativeDevice::check_write(BufferId buffer, uint64_t offset, uint64_t size,
+                                 BufferSlot*& slot) {
+  PTERYX_TRY(errors_.take());
+  slot = buffers_.find(buffer);
   if (slot == nullptr) return unknown("the buffer written");
-  const uint64_t body = bytes.size() / 4 * 4;
-  const uint64_t tail = bytes.size() - body;
-  if (offset % 4 != 0 || !in_range(offset, align_up(bytes.size(), 4), slot->size)) {
+  if (!slot->failure.ok()) return again(slot->failure);
+  if (offset % 4 != 0 || !in_range(offset, align_up(size, 4), slot->size)) {
     return invalid_argument(fmt::format("write of {} bytes at {} does not fit buffer '{}' of {}",
-                                        bytes.size(), offset, slot->label, slot->size));
+                                        size, offset, slot->label, slot->size));
   }
   if (slot->reading != Ticket::kNone) {
     return invalid_argument(fmt::format("write to buffer '{}' while it is read", slot->label));
   }
-  WGPUBuffer const handle = slot->handle.get();
+  return ok_status();
+}
+
+Status NativeDevice::write(BufferId buffer, uint64_t offset, Bytes bytes) {
+  const Lock lock(gate_);
+  BufferSlot* slot = nullptr;
+  PTERYX_TRY(check_write(buffer, offset, bytes.size(), slot));
+  ++counters_.writes;
+  counters_.write_bytes += bytes.size();
+  return put(*slot, offset, bytes);
+}
+
+Status NativeDevice::put(const BufferSlot& slot, uint64_t offset, Bytes bytes) {
+  const uint64_t body = bytes.size() / 4 * 4;
+  const uint64_t tail = bytes.size() - body;
+  WGPUBuffer const handle = slot.handle.get();
   for (uint64_t at = 0; at < body && errors_.empty();) {
     const uint64_t n = std::min(body - at, kFlushBytes);
     fn().QueueWriteBuffer(queue_.get(), handle, offset + at, bytes.data() + at, n);
@@ -120,9 +147,47 @@ Status NativeDevice::write(BufferId buffer, uint64_t offset, Bytes bytes) {
     std::memcpy(last.data(), bytes.data() + body, tail);
     fn().QueueWriteBuffer(queue_.get(), handle, offset + body, last.data(), last.size());
   }
-  ++counters_.writes;
-  counters_.write_bytes += bytes.size();
   return errors_.take();
+}
+
+Status NativeDevice::write(BufferId buffer, uint64_t offset, const SourcePtr& source, uint64_t from,
+                           uint64_t size) {
+  const Lock lock(gate_);
+  BufferSlot* slot = nullptr;
+  PTERYX_TRY(check_write(buffer, offset, size, slot));
+  ++counters_.writes;
+  counters_.write_bytes += size;
+  if (slot->writes.empty()) {
+    if (const auto bytes = source->view(from, size)) return put(*slot, offset, *bytes);
+  }
+  slot->writes.push_back(
+      {.source = source, .from = from, .size = size, .offset = offset, .part = {}});
+  Result<bool> began = step_writes(*slot);
+  return began.ok() ? ok_status() : std::move(began).status();
+}
+
+// In their order, since one may overwrite another. What a source cannot give fails the buffer.
+Result<bool> NativeDevice::step_writes(BufferSlot& slot) {
+  while (!slot.writes.empty()) {
+    SourceWrite& w = slot.writes.front();
+    while (w.size > 0) {
+      w.part.resize(std::min(w.size, kSourcePart));
+      Result<bool> there = w.source->read(w.from, w.part);
+      if (!there.ok()) {
+        slot.failure =
+            std::move(there).status().during(fmt::format("writing buffer '{}'", slot.label));
+        slot.writes.clear();
+        return again(slot.failure);
+      }
+      if (!*there) return false;
+      PTERYX_TRY(put(slot, w.offset, w.part));
+      w.from += w.part.size();
+      w.offset += w.part.size();
+      w.size -= w.part.size();
+    }
+    slot.writes.erase(slot.writes.begin());
+  }
+  return true;
 }
 
 void NativeDevice::flush_writes() {
@@ -134,14 +199,16 @@ void NativeDevice::flush_writes() {
 Status NativeDevice::check(const Dispatch& d) {
   const PipelineSlot* const pipeline = pipelines_.find(d.pipeline);
   if (pipeline == nullptr) return unknown("the pipeline of a dispatch");
-  if (pipeline->state == PipelineState::kFailed) return device_error(pipeline->error);
+  if (pipeline->state == PipelineState::kFailed) return again(pipeline->failure);
   if (pipeline->state == PipelineState::kCompiling) {
     return invalid_argument(
-        fmt::format("shader '{}' is dispatched before finish_pipelines", pipeline->label));
+        fmt::format("shader '{}' is dispatched before it is settled", pipeline->label));
   }
-  if (bind_groups_.find(d.bindings) == nullptr) {
+  const BindGroupSlot* const bindings = bind_groups_.find(d.bindings);
+  if (bindings == nullptr) {
     return unknown(fmt::format("the bind group for shader '{}'", pipeline->label));
   }
+  if (!bindings->failure.ok()) return again(bindings->failure);
   if (std::max({d.grid.x, d.grid.y, d.grid.z}) > caps_.max_workgroups_per_dim) {
     return invalid_argument(fmt::format("shader '{}': grid {}x{}x{} exceeds {} in a dimension",
                                         pipeline->label, d.grid.x, d.grid.y, d.grid.z,
@@ -155,6 +222,8 @@ Status NativeDevice::check(const Copy& c) {
   const BufferSlot* const dst = buffers_.find(c.dst);
   if (src == nullptr) return unknown("the source of a copy");
   if (dst == nullptr) return unknown("the target of a copy");
+  if (!src->failure.ok()) return again(src->failure);
+  if (!dst->failure.ok()) return again(dst->failure);
   const bool aligned = c.src_offset % 4 == 0 && c.dst_offset % 4 == 0 && c.size % 4 == 0;
   if (!aligned || !in_range(c.src_offset, c.size, src->size) ||
       !in_range(c.dst_offset, c.size, dst->size)) {
@@ -230,6 +299,7 @@ Result<Ticket> NativeDevice::read(BufferId buffer, uint64_t offset, uint64_t siz
   PTERYX_TRY(errors_.take());
   BufferSlot* const slot = buffers_.find(buffer);
   if (slot == nullptr) return unknown("the buffer read");
+  if (!slot->failure.ok()) return again(slot->failure);
   if (slot->kind != BufferKind::kReadback || slot->reading != Ticket::kNone) {
     return invalid_argument(fmt::format("buffer '{}' {}", slot->label,
                                         slot->kind != BufferKind::kReadback
@@ -261,6 +331,7 @@ Result<Ticket> NativeDevice::read(BufferId buffer, uint64_t offset, uint64_t siz
   const uint64_t from = offset / kMapAlignment * kMapAlignment;
   const uint64_t to = align_up(offset + size, 4);
   read.future = fn().BufferMapAsync(slot->handle.get(), WGPUMapMode_Read, from, to - from, info);
+  reading_.push_back(ticket);
   return ticket;
 }
 
@@ -277,26 +348,13 @@ Status NativeDevice::failure(const ReadSlot& read) {
       fmt::format("read of buffer '{}': {}", buffer == nullptr ? "" : buffer->label, read.error));
 }
 
-bool NativeDevice::done(Ticket ticket) {
+Result<bool> NativeDevice::done(Ticket ticket) {
   const Lock lock(gate_);
   ReadSlot* const read = reads_.find(ticket);
-  PTERYX_DCHECK(read != nullptr);
-  return read == nullptr || step(*read, 0);
-}
-
-Status NativeDevice::wait(Ticket ticket) {
-  Status status;
-  wait_behind(gate_, provider().can_block(), [&](uint64_t timeout_ns) {
-    ReadSlot* const read = reads_.find(ticket);
-    if (read == nullptr) {
-      status = unknown("the read waited for");
-      return true;
-    }
-    if (!step(*read, timeout_ns)) return false;
-    status = failure(*read);
-    return true;
-  });
-  return status;
+  if (read == nullptr) return unknown("the read asked about");
+  if (!step(*read, 0)) return false;
+  PTERYX_TRY(failure(*read));
+  return true;
 }
 
 Bytes NativeDevice::mapped(Ticket ticket) {
@@ -321,6 +379,7 @@ void NativeDevice::release(Ticket ticket) {
   if (read == nullptr) return;
   cancel(ticket, "released");
   reads_.erase(ticket);
+  std::erase(reading_, ticket);
 }
 
 void NativeDevice::cancel(Ticket ticket, std::string_view why) {

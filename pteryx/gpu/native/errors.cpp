@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/gpu/native/errors.h"
 
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -70,22 +71,32 @@ ErrorScope::ErrorScope(const Provider& provider, WGPUInstance instance, WGPUDevi
 }
 
 std::optional<ErrorScope::Caught> ErrorScope::close() {
-  std::optional<Caught> caught;
-  if (!std::exchange(open_, false)) return caught;
+  if (!std::exchange(open_, false)) return std::nullopt;
+  // An answer that came late would find its own place.
+  struct Answer {
+    size_t missing = 0;
+    std::optional<Caught> caught;
+  };
+  const auto answer = std::make_shared<Answer>();
   WGPUPopErrorScopeCallbackInfo info = WGPU_POP_ERROR_SCOPE_CALLBACK_INFO_INIT;
   info.mode = provider_.callback_mode();
   info.callback = [](WGPUPopErrorScopeStatus, WGPUErrorType type, WGPUStringView message,
                      void* result, void*) {
-    if (type == WGPUErrorType_NoError) return;
-    *static_cast<std::optional<Caught>*>(result) = Caught{type, trimmed(text(message))};
+    const std::unique_ptr<std::shared_ptr<Answer>> owned(
+        static_cast<std::shared_ptr<Answer>*>(result));
+    Answer& a = **owned;
+    --a.missing;
+    if (type != WGPUErrorType_NoError) a.caught = Caught{type, trimmed(text(message))};
   };
-  info.userdata1 = &caught;
   // From the innermost outwards; the outermost has the last word.
   for (size_t i = 0; i < provider_.error_filters().size(); ++i) {
-    provider_.poll(instance_, device_, provider_.fn().DevicePopErrorScope(device_, info),
-                   UINT64_MAX);
+    ++answer->missing;
+    info.userdata1 = std::make_unique<std::shared_ptr<Answer>>(answer).release();
+    provider_.poll(instance_, device_, provider_.fn().DevicePopErrorScope(device_, info), 0);
   }
-  return caught;
+  if (answer->missing != 0 && !answer->caught)
+    return Caught{WGPUErrorType_Unknown, "the library does not say whether it failed"};
+  return answer->caught;
 }
 
 }  // namespace pteryx::gpu::native

@@ -42,7 +42,7 @@ class ErrorLog {
 };
 
 // Catches what goes wrong in the calls between its making and close(), both in one thread with the
-// device locked.
+// device locked. Both libraries know the answer when they are asked, so nothing waits.
 class ErrorScope {
  public:
   ErrorScope(const Provider& provider, WGPUInstance instance, WGPUDevice device);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/gpu/native/native_device.h"
 
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -48,11 +49,41 @@ NativeDevice::~NativeDevice() {
   buffers_.for_each([&](BufferSlot& buffer) {
     if (buffer.reading != Ticket::kNone) cancel(buffer.reading, "the device is closed");
   });
-  step_compiling(UINT64_MAX);
+  // Closing is the exception: the library must be done with them.
+  for (const PipelineId id : compiling_) step(*pipelines_.find(id), UINT64_MAX);
 }
 
 void NativeDevice::poll(WGPUFuture future, uint64_t timeout_ns) {
   provider().poll(instance_->handle(), device_.get(), future, timeout_ns);
+}
+
+WGPUFuture* NativeDevice::oldest_future() {
+  for (const Ticket t : reading_) {
+    ReadSlot& read = *reads_.find(t);
+    if (read.state == ReadState::kPending) return &read.future;
+  }
+  std::erase_if(compiling_, [&](PipelineId id) {
+    return pipelines_.find(id)->state != PipelineState::kCompiling;
+  });
+  return compiling_.empty() ? nullptr : &pipelines_.find(compiling_.front())->future;
+}
+
+// Neither library can wait for the GPU and take other calls meanwhile, so it blocks only while no
+// other thread uses the device.
+void NativeDevice::idle(uint64_t most_ns) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kShared(2);
+  constexpr std::chrono::microseconds kNap(50);
+  bool blocked = false;
+  {
+    const Lock lock(gate_);
+    WGPUFuture* const future = oldest_future();
+    blocked = future != nullptr && provider().can_block() && Clock::now() >= step_back_until_;
+    if (blocked) poll(*future, most_ns);
+    if (gate_.wanted()) step_back_until_ = Clock::now() + kShared;
+    blocked = blocked && !gate_.wanted();
+  }
+  if (!blocked) std::this_thread::sleep_for(kNap);
 }
 
 void NativeDevice::complete_caps(Caps caps) {

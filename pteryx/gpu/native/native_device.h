@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <span>
@@ -28,22 +29,26 @@ class NativeDevice final : public Device {
   ~NativeDevice() override;
 
   const Caps& caps() const override { return caps_; }
-  Result<BufferId> create_buffer(const BufferDesc& desc) override;
+  BufferId create_buffer(const BufferDesc& desc) override;
+  PipelineId create_pipeline(const ShaderDesc& desc) override;
+  BindGroupId create_bindings(PipelineId pipeline, std::span<const Binding> bindings,
+                              std::string_view label) override;
   void destroy(BufferId buffer) override;
-  Status write(BufferId buffer, uint64_t offset, Bytes bytes) override;
-  Result<PipelineId> create_pipeline(const ShaderDesc& desc) override;
-  Status finish_pipelines() override;
-  Result<BindGroupId> create_bindings(PipelineId pipeline, std::span<const Binding> bindings,
-                                      std::string_view label) override;
   void destroy(BindGroupId bindings) override;
+  Result<bool> settled(BufferId buffer) override;
+  Result<bool> settled(PipelineId pipeline) override;
+  Result<bool> settled(BindGroupId bindings) override;
+  Status write(BufferId buffer, uint64_t offset, Bytes bytes) override;
+  Status write(BufferId buffer, uint64_t offset, const SourcePtr& source, uint64_t from,
+               uint64_t size) override;
   Status submit(std::span<const Dispatch> dispatches, std::span<const Copy> copies) override;
   Result<Ticket> read(BufferId buffer, uint64_t offset, uint64_t size) override;
-  bool done(Ticket ticket) override;
-  Status wait(Ticket ticket) override;
+  Result<bool> done(Ticket ticket) override;
   Bytes mapped(Ticket ticket) override;
   void release(Ticket ticket) override;
   Status take_error() override;
   Counters counters() const override;
+  void idle(uint64_t most_ns) override;
 
   const Provider& provider() const { return instance_->provider(); }
   // Ends the probing of a fresh device.
@@ -55,12 +60,22 @@ class NativeDevice final : public Device {
   void refuse_next_buffer() { refuse_buffer_ = true; }
 
  private:
+  // What is written when its source has it, a part at a time.
+  struct SourceWrite {
+    SourcePtr source;
+    uint64_t from = 0;
+    uint64_t size = 0;
+    uint64_t offset = 0;
+    std::vector<std::byte> part;
+  };
   struct BufferSlot {
-    BufferHandle handle;
+    BufferHandle handle;  // null: failed
     uint64_t size = 0;
     BufferKind kind = BufferKind::kStorage;
     std::string label;
+    Status failure;
     Ticket reading = Ticket::kNone;  // WebGPU maps a buffer once at a time
+    std::vector<SourceWrite> writes;
   };
   // 128 bits of hash stand for the text: no two shaders of a process share them.
   struct PipelineKey {
@@ -78,13 +93,14 @@ class NativeDevice final : public Device {
     WGPUBindGroupLayout layout = nullptr;  // of layouts_
     std::vector<BindingKind> bindings;
     std::string label;
-    std::string error;
+    Status failure;
     PipelineKey key;
     WGPUFuture future = {};
     const Functions* fn = nullptr;
   };
   struct BindGroupSlot {
     BindGroupHandle handle;
+    Status failure;
   };
   enum class ReadState : uint8_t { kPending, kMapped, kFailed };
   struct ReadSlot {
@@ -101,24 +117,31 @@ class NativeDevice final : public Device {
   };
 
   NativeDevice(std::shared_ptr<const Instance> instance, Caps caps, Checks checks);
+  // The error of an object, for one more who uses it.
+  static Status again(const Status& s) { return {s.code(), std::string(s.message())}; }
   const Functions& fn() const { return provider().fn(); }
   ErrorScope scope() const { return {provider(), instance_->handle(), device_.get()}; }
   void poll(WGPUFuture future, uint64_t timeout_ns);
 
   // All below with the gate locked.
-  BufferHandle allocate(const WGPUBufferDescriptor& desc, std::optional<ErrorScope::Caught>& error);
+  Status allocate(const BufferDesc& desc, BufferSlot& slot);
+  Status check_write(BufferId buffer, uint64_t offset, uint64_t size, BufferSlot*& slot);
+  Status put(const BufferSlot& slot, uint64_t offset, Bytes bytes);
+  Result<bool> step_writes(BufferSlot& slot);
   Status check(const Dispatch& dispatch);
   Status check(const Copy& copy);
   Status encode(std::span<const Dispatch> dispatches, std::span<const Copy> copies);
   void flush_writes();
   bool step(ReadSlot& read, uint64_t timeout_ns);
   Status failure(const ReadSlot& read);
+  WGPUFuture* oldest_future();
   void cancel(Ticket ticket, std::string_view why);
   Result<const Layout*> layout_for(std::span<const BindingKind> kinds);
   Status check_features(const ShaderDesc& desc) const;
-  void compile(const ShaderDesc& desc, const Layout& layout, PipelineSlot& slot);
-  void forget_failed();
-  bool step_compiling(uint64_t timeout_ns);
+  Status compile(const ShaderDesc& desc, PipelineSlot& slot);
+  bool step(PipelineSlot& pipeline, uint64_t timeout_ns);
+  Result<BindGroupHandle> bind(PipelineId pipeline, std::span<const Binding> bindings,
+                               std::string_view label);
   Status check(const PipelineSlot& pipeline, size_t index, const Binding& binding,
                std::string_view label, WGPUBindGroupEntry& entry);
   static PipelineKey key_of(const ShaderDesc& desc);
@@ -135,11 +158,12 @@ class NativeDevice final : public Device {
   std::map<std::vector<BindingKind>, Layout> layouts_;
   Slots<PipelineId, PipelineSlot> pipelines_;
   std::unordered_map<PipelineKey, PipelineId, PipelineKeyHash> pipeline_cache_;
-  std::vector<PipelineId> compiling_;
-  std::vector<PipelineId> failed_;  // not yet reported by finish_pipelines
+  std::vector<PipelineId> compiling_;  // when last looked at
   Slots<BufferId, BufferSlot> buffers_;
   Slots<BindGroupId, BindGroupSlot> bind_groups_;
   Slots<Ticket, ReadSlot> reads_;
+  std::vector<Ticket> reading_;                            // not released, oldest first
+  std::chrono::steady_clock::time_point step_back_until_;  // another thread uses the device
   uint64_t unflushed_bytes_ = 0;
   bool refuse_buffer_ = false;
   Counters counters_;

@@ -82,28 +82,32 @@ Status NativeDevice::check_features(const ShaderDesc& desc) const {
       shader_error(desc.label, fmt::format("uses {}, which the device does not offer", missing)));
 }
 
-Result<PipelineId> NativeDevice::create_pipeline(const ShaderDesc& desc) {
+PipelineId NativeDevice::create_pipeline(const ShaderDesc& desc) {
   const Lock lock(gate_);
-  PTERYX_TRY(errors_.take());
-  PTERYX_TRY(check_features(desc));
   const PipelineKey key = key_of(desc);
   if (const auto it = pipeline_cache_.find(key); it != pipeline_cache_.end()) {
-    ++counters_.pipeline_cache_hits;
-    return it->second;
+    // One that failed keeps its id and its error, but the same shader is compiled anew.
+    if (pipelines_.find(it->second)->state != PipelineState::kFailed) {
+      ++counters_.pipeline_cache_hits;
+      return it->second;
+    }
+    pipeline_cache_.erase(it);
   }
-  auto layout = layout_for(desc.bindings);
-  if (!layout.ok()) return std::move(layout).status().during(shader_error(desc.label, "layout"));
-
-  const PipelineId id = pipelines_.insert({.layout = (*layout)->bind_group.get(),
-                                           .bindings = {desc.bindings.begin(), desc.bindings.end()},
+  const PipelineId id = pipelines_.insert({.bindings = {desc.bindings.begin(), desc.bindings.end()},
                                            .label = std::string(desc.label),
+                                           .failure = {},
                                            .key = key,
                                            .fn = &fn()});
-  if (id == PipelineId::kNone) return memory_error("the device has no ids left for pipelines");
+  if (id == PipelineId::kNone) return id;
   ++counters_.pipelines_created;
   pipeline_cache_.emplace(key, id);
-  compiling_.push_back(id);
-  compile(desc, **layout, *pipelines_.find(id));
+  PipelineSlot& slot = *pipelines_.find(id);
+  Status s = compile(desc, slot);
+  if (!s.ok()) {
+    slot.failure = std::move(s);
+    slot.state = PipelineState::kFailed;
+  }
+  if (slot.state == PipelineState::kCompiling) compiling_.push_back(id);
   return id;
 }
 
@@ -134,10 +138,14 @@ Result<const NativeDevice::Layout*> NativeDevice::layout_for(std::span<const Bin
   return &layouts_.emplace(std::move(key), std::move(layout)).first->second;
 }
 
-void NativeDevice::compile(const ShaderDesc& desc, const Layout& layout, PipelineSlot& slot) {
-  const auto fail = [&](std::string_view text) {
-    slot.state = PipelineState::kFailed;
-    slot.error = shader_error(slot.label, text);
+Status NativeDevice::compile(const ShaderDesc& desc, PipelineSlot& slot) {
+  PTERYX_TRY(errors_.take());
+  PTERYX_TRY(check_features(desc));
+  auto layout = layout_for(desc.bindings);
+  if (!layout.ok()) return std::move(layout).status().during(shader_error(desc.label, "layout"));
+  slot.layout = (*layout)->bind_group.get();
+  const auto failed = [&](const ErrorScope::Caught& caught) {
+    return device_error(shader_error(slot.label, caught.text));
   };
   const std::string code = provider().directives(desc).append(desc.code);
   WGPUShaderSourceWGSL source = WGPU_SHADER_SOURCE_WGSL_INIT;
@@ -148,7 +156,7 @@ void NativeDevice::compile(const ShaderDesc& desc, const Layout& layout, Pipelin
   ErrorScope module_errors = scope();
   const ModuleHandle module = provider().create_module(device_.get(), module_desc, checks_);
   // Without validation Dawn crashes on a pipeline of a module that has an error.
-  if (const auto caught = module_errors.close()) return fail(caught->text);
+  if (const auto caught = module_errors.close()) return failed(*caught);
 
   std::vector<WGPUConstantEntry> constants;
   for (const Constant& c : desc.constants) {
@@ -159,7 +167,7 @@ void NativeDevice::compile(const ShaderDesc& desc, const Layout& layout, Pipelin
   }
   WGPUComputePipelineDescriptor wanted = WGPU_COMPUTE_PIPELINE_DESCRIPTOR_INIT;
   wanted.label = view(desc.label);
-  wanted.layout = layout.pipeline.get();
+  wanted.layout = (*layout)->pipeline.get();
   wanted.compute.module = module.get();
   wanted.compute.entryPoint = view("main");
   wanted.compute.constantCount = constants.size();
@@ -168,9 +176,9 @@ void NativeDevice::compile(const ShaderDesc& desc, const Layout& layout, Pipelin
   if (!provider().compiles_in_background()) {
     ErrorScope errors = scope();
     slot.handle = own(fn(), fn().DeviceCreateComputePipeline(device_.get(), &wanted));
-    if (const auto caught = errors.close()) return fail(caught->text);
+    if (const auto caught = errors.close()) return failed(*caught);
     slot.state = PipelineState::kReady;
-    return;
+    return {};
   }
   WGPUCreateComputePipelineAsyncCallbackInfo info =
       WGPU_CREATE_COMPUTE_PIPELINE_ASYNC_CALLBACK_INFO_INIT;
@@ -181,41 +189,28 @@ void NativeDevice::compile(const ShaderDesc& desc, const Layout& layout, Pipelin
     s.handle = own(*s.fn, pipeline);
     const bool ready = status == WGPUCreatePipelineAsyncStatus_Success;
     s.state = ready ? PipelineState::kReady : PipelineState::kFailed;
-    if (!ready) s.error = shader_error(s.label, text(message));
+    if (!ready) s.failure = device_error(shader_error(s.label, text(message)));
   };
   info.userdata1 = &slot;
   slot.future = fn().DeviceCreateComputePipelineAsync(device_.get(), &wanted, info);
+  return {};
 }
 
-bool NativeDevice::step_compiling(uint64_t timeout_ns) {
-  while (!compiling_.empty()) {
-    const PipelineId id = compiling_.back();
-    PipelineSlot& slot = *pipelines_.find(id);
-    if (slot.state == PipelineState::kCompiling) poll(slot.future, timeout_ns);
-    if (slot.state == PipelineState::kCompiling) return false;
-    if (slot.state == PipelineState::kFailed) failed_.push_back(id);
-    compiling_.pop_back();
-  }
+bool NativeDevice::step(PipelineSlot& pipeline, uint64_t timeout_ns) {
+  if (pipeline.state == PipelineState::kCompiling) poll(pipeline.future, timeout_ns);
+  return pipeline.state != PipelineState::kCompiling;
+}
+
+Result<bool> NativeDevice::settled(PipelineId pipeline) {
+  const Lock lock(gate_);
+  PTERYX_TRY(errors_.take());
+  if (pipeline == PipelineId::kNone)
+    return memory_error("the device has no ids left for pipelines");
+  PipelineSlot* const slot = pipelines_.find(pipeline);
+  if (slot == nullptr) return invalid_argument("the pipeline asked about is not on this device");
+  if (!step(*slot, 0)) return false;
+  if (slot->state == PipelineState::kFailed) return again(slot->failure);
   return true;
-}
-
-Status NativeDevice::finish_pipelines() {
-  Status status;
-  wait_behind(gate_, provider().can_block(), [&](uint64_t timeout_ns) {
-    if (!step_compiling(timeout_ns)) return false;
-    status = errors_.take();
-    if (failed_.empty()) return true;
-    if (status.ok()) status = device_error(pipelines_.find(std::ranges::min(failed_))->error);
-    forget_failed();
-    return true;
-  });
-  return status;
-}
-
-// A failed pipeline keeps its id and its error, but the same shader is compiled anew.
-void NativeDevice::forget_failed() {
-  for (const PipelineId id : failed_) pipeline_cache_.erase(pipelines_.find(id)->key);
-  failed_.clear();
 }
 
 Status NativeDevice::check(const PipelineSlot& pipeline, size_t index, const Binding& binding,
@@ -226,6 +221,7 @@ Status NativeDevice::check(const PipelineSlot& pipeline, size_t index, const Bin
   };
   const BufferSlot* const buffer = buffers_.find(binding.buffer);
   if (buffer == nullptr) return problem("its buffer is not on this device");
+  if (!buffer->failure.ok()) return again(buffer->failure);
   const bool uniform = pipeline.bindings[index] == BindingKind::kUniform;
   if (buffer->kind != (uniform ? BufferKind::kUniform : BufferKind::kStorage)) {
     return problem(fmt::format("expects a {} buffer, '{}' is none", uniform ? "uniform" : "storage",
@@ -252,17 +248,41 @@ Status NativeDevice::check(const PipelineSlot& pipeline, size_t index, const Bin
   return ok_status();
 }
 
-Result<BindGroupId> NativeDevice::create_bindings(PipelineId pipeline,
-                                                  std::span<const Binding> bindings,
-                                                  std::string_view label) {
+BindGroupId NativeDevice::create_bindings(PipelineId pipeline, std::span<const Binding> bindings,
+                                          std::string_view label) {
   const Lock lock(gate_);
+  auto made = bind(pipeline, bindings, label);
+  BindGroupSlot slot;
+  if (made.ok()) {
+    slot.handle = std::move(made).value();
+    ++counters_.bind_groups_created;
+    ++counters_.bind_groups_alive;
+  } else {
+    slot.failure = std::move(made).status();
+  }
+  return bind_groups_.insert(std::move(slot));
+}
+
+Result<bool> NativeDevice::settled(BindGroupId bindings) {
+  const Lock lock(gate_);
+  PTERYX_TRY(errors_.take());
+  if (bindings == BindGroupId::kNone)
+    return memory_error("the device has no ids left for bindings");
+  const BindGroupSlot* const slot = bind_groups_.find(bindings);
+  if (slot == nullptr) return invalid_argument("the bindings asked about are not on this device");
+  if (!slot->failure.ok()) return again(slot->failure);
+  return true;
+}
+
+Result<BindGroupHandle> NativeDevice::bind(PipelineId pipeline, std::span<const Binding> bindings,
+                                           std::string_view label) {
   PTERYX_TRY(errors_.take());
   const PipelineSlot* const slot = pipelines_.find(pipeline);
   if (slot == nullptr) {
     return invalid_argument(
         fmt::format("bindings '{}': the pipeline is not on this device", label));
   }
-  if (slot->state == PipelineState::kFailed) return device_error(slot->error);
+  if (slot->state == PipelineState::kFailed) return again(slot->failure);
   if (bindings.size() != slot->bindings.size()) {
     return invalid_argument(fmt::format("bindings '{}' of shader '{}': expected {}, got {}", label,
                                         slot->label, slot->bindings.size(), bindings.size()));
@@ -284,19 +304,15 @@ Result<BindGroupId> NativeDevice::create_bindings(PipelineId pipeline,
     return device_error(
         fmt::format("bindings '{}' of shader '{}': {}", label, slot->label, caught->text));
   }
-  const BindGroupId id = bind_groups_.insert({std::move(handle)});
-  if (id == BindGroupId::kNone) return memory_error("the device has no ids left for bindings");
-  ++counters_.bind_groups_created;
-  ++counters_.bind_groups_alive;
-  return id;
+  return handle;
 }
 
 void NativeDevice::destroy(BindGroupId bindings) {
   const Lock lock(gate_);
-  const bool known = bind_groups_.find(bindings) != nullptr;
-  PTERYX_DCHECK(known);
-  if (!known) return;
-  --counters_.bind_groups_alive;
+  const BindGroupSlot* const slot = bind_groups_.find(bindings);
+  PTERYX_DCHECK(slot != nullptr);
+  if (slot == nullptr) return;
+  if (slot->handle != nullptr) --counters_.bind_groups_alive;
   bind_groups_.erase(bindings);
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "pteryx/base/bytes.h"
+#include "pteryx/gpu/native/blocking.h"
 
 namespace pteryx::gpu::native {
 namespace {
@@ -25,20 +26,17 @@ fn main() { y[0] = u32(dot4I8Packed(y[0], y[1])); }
 
 // The first word that a shader with one output writes.
 Result<uint32_t> run_for_word(Device& device, const ShaderDesc& shader) {
-  PTERYX_ASSIGN(const PipelineId pipeline, device.create_pipeline(shader));
-  PTERYX_TRY(device.finish_pipelines());
-  PTERYX_ASSIGN(const BufferId y, device.create_buffer({.size = 4, .label = "probe"}));
-  PTERYX_ASSIGN(
-      const BufferId back,
-      device.create_buffer({.size = 4, .kind = BufferKind::kReadback, .label = "probe result"}));
+  PTERYX_ASSIGN(const PipelineId pipeline, wait_for(device, device.create_pipeline(shader)));
+  const BufferId y = device.create_buffer({.size = 4, .label = "probe"});
+  const BufferId back =
+      device.create_buffer({.size = 4, .kind = BufferKind::kReadback, .label = "probe result"});
   const Binding binding = {.buffer = y};
-  PTERYX_ASSIGN(const BindGroupId bindings,
-                device.create_bindings(pipeline, {&binding, 1}, "probe"));
+  const BindGroupId bindings = device.create_bindings(pipeline, {&binding, 1}, "probe");
   const Dispatch dispatch = {.pipeline = pipeline, .bindings = bindings};
   const Copy copy = {.src = y, .dst = back, .size = 4};
   PTERYX_TRY(device.submit({&dispatch, 1}, {&copy, 1}));
   PTERYX_ASSIGN(const Ticket ticket, device.read(back, 0, 4));
-  PTERYX_TRY(device.wait(ticket));
+  PTERYX_TRY(wait(device, ticket));
   const uint32_t word = read_at<uint32_t>(device.mapped(ticket), 0).value_or(0);
   device.release(ticket);
   device.destroy(bindings);
@@ -48,7 +46,7 @@ Result<uint32_t> run_for_word(Device& device, const ShaderDesc& shader) {
 }
 
 bool compiles(Device& device, const ShaderDesc& shader) {
-  return device.create_pipeline(shader).ok() && device.finish_pipelines().ok();
+  return wait_for(device, device.create_pipeline(shader)).ok();
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "pteryx/base/checked.h"
+#include "pteryx/gpu/native/blocking.h"
 
 namespace pteryx::gpu {
 namespace {
@@ -33,18 +34,17 @@ std::shared_ptr<Device> open_or_die(const DeviceOptions& options) {
 }
 
 BufferId buffer_or_die(Device& device, const BufferDesc& desc) {
-  return or_die(device.create_buffer(desc), "create_buffer");
+  return or_die(wait_for(device, device.create_buffer(desc)), "create_buffer");
 }
 
 PipelineId pipeline_or_die(Device& device, const ShaderDesc& desc) {
-  const PipelineId id = or_die(device.create_pipeline(desc), "create_pipeline");
-  or_die(device.finish_pipelines(), "finish_pipelines");
-  return id;
+  return or_die(wait_for(device, device.create_pipeline(desc)), "create_pipeline");
 }
 
 BindGroupId bindings_or_die(Device& device, PipelineId pipeline,
                             std::span<const Binding> bindings) {
-  return or_die(device.create_bindings(pipeline, bindings, "test"), "create_bindings");
+  return or_die(wait_for(device, device.create_bindings(pipeline, bindings, "test")),
+                "create_bindings");
 }
 
 BufferId buffer_with(Device& device, Bytes bytes, std::string_view label) {
@@ -60,7 +60,7 @@ std::vector<std::byte> bytes_from(Device& device, BufferId buffer, uint64_t offs
   const Copy copy = {.src = buffer, .src_offset = offset, .dst = back, .size = padded};
   or_die(device.submit({}, {&copy, 1}), "submit");
   const Ticket ticket = or_die(device.read(back, 0, size), "read");
-  or_die(device.wait(ticket), "wait");
+  or_die(wait(device, ticket), "wait");
   const Bytes bytes = device.mapped(ticket);
   std::vector<std::byte> copied(bytes.begin(), bytes.end());
   device.release(ticket);

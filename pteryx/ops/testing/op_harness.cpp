@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "pteryx/gpu/native/blocking.h"
+#include "pteryx/ops/bind.h"
 #include "pteryx/ops/schema.h"
 #include "pteryx/ops/shaders/attention_matrix_ops.h"
 #include "pteryx/ops/shaders/matrix_ops.h"
@@ -248,7 +250,8 @@ struct Runner {
     std::vector<gpu::BufferId> owned;
     std::vector<gpu::BindGroupId> groups;
     const auto buffer = [&](uint64_t size, gpu::BufferKind kind) -> Result<gpu::BufferId> {
-      PTERYX_ASSIGN(const gpu::BufferId id, dev.create_buffer({size, kind, "test"}));
+      PTERYX_ASSIGN(const gpu::BufferId id,
+                    gpu::wait_for(dev, dev.create_buffer({size, kind, "test"})));
       owned.push_back(id);
       return id;
     };
@@ -293,32 +296,20 @@ struct Runner {
     std::vector<gpu::Dispatch> dispatches;
     for (const PlannedDispatch* const each : planned) {
       const PlannedDispatch& d = *each;
-      std::vector<gpu::BindingKind> kinds = {gpu::BindingKind::kUniform};
-      PTERYX_ASSIGN(const gpu::BufferId params,
-                    buffer(std::max<uint64_t>(d.params.size(), 16), gpu::BufferKind::kUniform));
+      PTERYX_ASSIGN(const gpu::BufferId params, buffer(params_bytes(d), gpu::BufferKind::kUniform));
       PTERYX_TRY(dev.write(params, 0, d.params));
-      std::vector<gpu::Binding> bindings = {{params, 0, 0}};
-      for (const PlannedBinding& b : d.bindings) {
-        kinds.push_back(b.written ? gpu::BindingKind::kStorageReadWrite
-                                  : gpu::BindingKind::kStorageRead);
+      dispatches.push_back(bind(dev, d, {params, 0, 0}, [&](const PlannedBinding& b) {
         gpu::BufferId bound = scalars;
         if (b.kind == PlannedBinding::Kind::kScratch) bound = scratch[b.scratch];
         if (b.kind == PlannedBinding::Kind::kConstant) bound = relaid[b.constant];
         if (b.kind == PlannedBinding::Kind::kValue) bound = values[graph::index(b.value)];
-        bindings.push_back({bound, 0, 0});
-      }
-      PTERYX_ASSIGN(const gpu::PipelineId pipeline,
-                    dev.create_pipeline({.label = d.label,
-                                         .code = d.code,
-                                         .constants = d.constants,
-                                         .bindings = kinds,
-                                         .uses_f16 = d.f16,
-                                         .uses_subgroups = d.subgroups,
-                                         .uses_subgroup_matrix = d.subgroup_matrix}));
-      PTERYX_TRY(dev.finish_pipelines());
-      PTERYX_ASSIGN(const gpu::BindGroupId group, dev.create_bindings(pipeline, bindings, d.label));
-      groups.push_back(group);
-      dispatches.push_back({pipeline, group, d.grid});
+        return gpu::Binding{bound, 0, 0};
+      }));
+      groups.push_back(dispatches.back().bindings);
+    }
+    for (const gpu::Dispatch& d : dispatches) {
+      PTERYX_TRY(gpu::settle(dev, d.pipeline));
+      PTERYX_TRY(gpu::settle(dev, d.bindings));
     }
     std::vector<TestTensor> out;
     std::vector<gpu::Copy> copies;
@@ -338,7 +329,7 @@ struct Runner {
     for (gpu::Copy& c : copies) c.dst = readback;
     PTERYX_TRY(dev.submit(dispatches, copies));
     PTERYX_ASSIGN(const gpu::Ticket ticket, dev.read(readback, 0, std::max<uint64_t>(total, 4)));
-    PTERYX_TRY(dev.wait(ticket));
+    PTERYX_TRY(gpu::wait(dev, ticket));
     const Bytes bytes = dev.mapped(ticket);
     for (size_t i = 0; i < results.size(); ++i) {
       const DType t = g.tensor(results[i])->dtype;
@@ -498,22 +489,9 @@ Status compile(const Case& c, gpu::Device& device, const gpu::Caps& caps,
   if (!fits) return unsupported("the route does not fit");
   Plan plan(context);
   PTERYX_TRY(r.def->plan(n, plan));
-  for (const PlannedDispatch& d : plan.dispatches) {
-    std::vector<gpu::BindingKind> kinds = {gpu::BindingKind::kUniform};
-    for (const PlannedBinding& b : d.bindings) {
-      kinds.push_back(b.written ? gpu::BindingKind::kStorageReadWrite
-                                : gpu::BindingKind::kStorageRead);
-    }
-    auto pipeline = device.create_pipeline({.label = d.label,
-                                            .code = d.code,
-                                            .constants = d.constants,
-                                            .bindings = kinds,
-                                            .uses_f16 = d.f16,
-                                            .uses_subgroups = d.subgroups,
-                                            .uses_subgroup_matrix = d.subgroup_matrix});
-    if (!pipeline.ok()) return std::move(pipeline).status();
-  }
-  return device.finish_pipelines();
+  for (const PlannedDispatch& d : plan.dispatches)
+    PTERYX_TRY(gpu::settle(device, create_pipeline(device, d)));
+  return {};
 }
 
 Result<std::vector<TestTensor>> run_within(const Case& c, uint32_t invocations) {
