@@ -1,7 +1,7 @@
-# Registering tests. A label says what a test needs: host (nothing) or gpu (an adapter); lint, package and fuzz are stages of their
+# Registering tests. A label says what a test needs: host (nothing) or gpu (an adapter); lint, package, fuzz and wasm are stages of their
 # own. A gpu test is registered once for each of PTERYX_TEST_PROVIDERS, on the software GPU; one of the command line tool is labelled
 # cli as well.
-if(PTERYX_BUILD_TESTS OR PTERYX_FUZZ)
+if(PTERYX_BUILD_TESTS OR PTERYX_FUZZ OR PTERYX_WEB)
   enable_testing()
 endif()
 if(PTERYX_BUILD_TESTS)
