@@ -3,7 +3,7 @@ export FUZZ_SECONDS ?= 20
 export QUESTION
 
 .DEFAULT_GOAL := build
-.PHONY: help setup build check test test-models verify-fixtures demo format clean
+.PHONY: help setup build check test test-all test-models verify-fixtures demo format clean
 
 help:  ## Say what the targets do
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' Makefile
@@ -17,8 +17,11 @@ build:  ## Build everything; leaves the command line tool at build/pteryx
 check: build  ## Build, then run the tests that need no GPU
 	@ctest --test-dir build --label-regex '^host$$' --parallel 2 --output-on-failure --no-tests=error
 
-test:  ## Run everything that must hold before a change lands
+test:  ## Build and test: formatting, units, operators, programs and the command line tool, with both WebGPU libraries
 	@scripts/test
+
+test-all: test  ## The same, then clang-tidy, sanitizers, hostile runs, fuzzing, models and the web build; what CI runs
+	@scripts/test --deep
 
 test-models: build  ## Compare real models with references; takes minutes on a software GPU
 	@ctest --test-dir build --label-regex '^models$$' --output-on-failure --no-tests=error
@@ -33,4 +36,4 @@ format:  ## Format the sources
 	@scripts/format
 
 clean:  ## Remove the build folders; .deps stays
-	@rm -rf build build-debug build-asan
+	@rm -rf build build-debug build-asan build-web

@@ -2,7 +2,9 @@
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
-set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+if(NOT PTERYX_WEB)
+  set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+endif()
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
@@ -23,6 +25,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(pteryx_options INTERFACE -Wno-deprecated-declarations)  # libstdc++ 12's own stable_sort
+endif()
+
+if(PTERYX_WEB)
+  # A page's memory has 32-bit sizes. Sizes of files and buffers have 64, and are compared with the former before they become one.
+  target_compile_options(pteryx_options INTERFACE -Wno-shorten-64-to-32)
 endif()
 
 # Errors are values inside the library: no exception can be thrown there or cross its boundary.

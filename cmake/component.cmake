@@ -1,17 +1,25 @@
-# pteryx_component(NAME name LABEL host|gpu DEPS component...)
+# pteryx_component(NAME name LABEL host|gpu DEPS component... [NATIVE file.cpp...])
 #
 # Makes the folder it is called in a library pteryx_<name> that may include, and links, only its DEPS and theirs.
 #   *_test.cpp       become the executable pteryx_<name>_test
 #   testing/*.cpp    become pteryx_<name>_testing: what the tests of this component and of those above it share
-#   other *.cpp      become the library; of NAME_posix.cpp and NAME_portable.cpp the one that fits the system
+#   other *.cpp      become the library; of NAME_posix.cpp and NAME_portable.cpp the one that fits the system.
+# NAME_native.cpp, native/ and the files of NATIVE are left out of the web build, which has no file system either and so neither of
+# those two; NAME_web.cpp and web/ are in that build only.
 function(pteryx_component)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;LABEL" "DEPS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;LABEL" "DEPS;NATIVE")
   set(target pteryx_${arg_NAME})
   file(GLOB_RECURSE files CONFIGURE_DEPENDS *.cpp *.h)
-  if(UNIX)
-    set(unfit "_portable\\.cpp$")
+  if(PTERYX_WEB)
+    set(unfit "_(native|posix|portable)\\.cpp$|/native/")
+    foreach(file IN LISTS arg_NATIVE)
+      string(REPLACE "." "\\." file "${file}")
+      string(APPEND unfit "|/${file}$")
+    endforeach()
+  elseif(UNIX)
+    set(unfit "_(web|portable)\\.cpp$|/web/")
   else()
-    set(unfit "_posix\\.cpp$")
+    set(unfit "_(web|posix)\\.cpp$|/web/")
   endif()
   set(sources ${files})
   set(tests ${files})

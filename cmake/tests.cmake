@@ -1,7 +1,7 @@
-# Registering tests. A label says what a test needs: host (nothing) or gpu (an adapter); lint, package and fuzz are stages of their
-# own. A gpu test is registered once for each of PTERYX_TEST_PROVIDERS, on the software GPU; one of the command line tool is labelled
-# cli as well.
-if(PTERYX_BUILD_TESTS OR PTERYX_FUZZ)
+# Registering tests. A label says what a test needs: host (nothing) or gpu (an adapter); lint, tidy, package, fuzz, models and wasm are
+# stages of their own. A gpu test is registered once for each of PTERYX_TEST_PROVIDERS, on the software GPU; one of the command line tool is
+# labelled cli as well, and one in a build with sanitizers, sanitizers. scripts/test says which labels wait for `make test-all`.
+if(PTERYX_BUILD_TESTS OR PTERYX_FUZZ OR PTERYX_WEB)
   enable_testing()
 endif()
 if(PTERYX_BUILD_TESTS)
@@ -33,6 +33,9 @@ function(pteryx_add_test)
     if(NOT imported)
       add_dependencies(pteryx_tests ${program})
     endif()
+  endif()
+  if(PTERYX_SANITIZE)
+    list(APPEND arg_LABEL sanitizers)
   endif()
   set(name "${PTERYX_TEST_PREFIX}${arg_NAME}")
   if("gpu" IN_LIST arg_LABEL)

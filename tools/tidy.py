@@ -66,7 +66,7 @@ def sources(project, folders):
 def main(argv):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", type=pathlib.Path, required=True, help="folder with compile_commands.json")
-    parser.add_argument("--tidy", default="clang-tidy-19")
+    parser.add_argument("--tidy", default="clang-tidy-22")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("folders", nargs="+", help="folders of the repository to check")
     args = parser.parse_args(argv)

@@ -120,7 +120,7 @@ Result<size_t> find(Meter& meter, std::string_view text, std::string_view what, 
     const size_t at = text.find(what[0], from);
     PTERYX_TRY(meter.work(1 + (std::min(at, text.size()) - from) / 32));
     if (at == text.npos || what.size() > text.size() - at) return text.npos;
-    const auto same = std::mismatch(what.begin(), what.end(), text.begin() + at).first;
+    const auto same = std::mismatch(what.begin(), what.end(), text.data() + at).first;
     PTERYX_TRY(meter.work(1 + static_cast<size_t>(same - what.begin()) / 4));
     if (same == what.end()) return at;
     from = at + 1;

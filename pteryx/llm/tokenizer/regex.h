@@ -1,4 +1,5 @@
-// The regular expressions of pre-tokenizers. The only place that knows PCRE2.
+// The regular expressions of pre-tokenizers: PCRE2 natively (regex_native.cpp), the browser's own
+// in a page (regex_web.cpp).
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 

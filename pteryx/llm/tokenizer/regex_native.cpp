@@ -1,9 +1,10 @@
+// The only place that knows PCRE2.
 // SPDX-License-Identifier: BSD-3-Clause
-#include "pteryx/llm/tokenizer/regex.h"
-
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "pteryx/llm/tokenizer/regex.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>

@@ -1,0 +1,40 @@
+// Regular expressions by the browser, which has no limit on the work of a match.
+// SPDX-License-Identifier: BSD-3-Clause
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "pteryx/base/excerpt.h"
+#include "pteryx/llm/tokenizer/regex.h"
+#include "pteryx/llm/tokenizer/web_imports.h"
+
+namespace pteryx::llm {
+
+struct Regex::Compiled {
+  explicit Compiled(int32_t number) : regex(number) {}
+  Compiled(const Compiled&) = delete;
+  Compiled& operator=(const Compiled&) = delete;
+  ~Compiled() { pteryx_regex_release(regex); }
+  int32_t regex;
+};
+
+Result<Regex> Regex::compile(std::string_view pattern) {
+  const int32_t regex = pteryx_regex_compile(pattern.data(), pattern.size());
+  if (regex == 0) {
+    return invalid_program(
+        fmt::format("regular expression '{}': the browser does not accept it", excerpt(pattern)));
+  }
+  return Regex(std::make_shared<const Compiled>(regex));
+}
+
+Status Regex::find_all(std::string_view text, std::vector<Span>& matches) const {
+  static_assert(sizeof(Span) == 2 * sizeof(uint32_t));
+  const size_t before = matches.size();
+  matches.resize(before + text.size());  // a match takes at least a byte
+  const size_t found = pteryx_regex_find_all(compiled_->regex, text.data(), text.size(),
+                                             reinterpret_cast<uint32_t*>(matches.data() + before));
+  matches.resize(before + found);
+  return {};
+}
+
+}  // namespace pteryx::llm
