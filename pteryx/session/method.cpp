@@ -63,6 +63,7 @@ Status Method::allocate(const LoadOptions& options) {
     owned_.push_back(created.buffer(device_, bytes, gpu::BufferKind::kStorage, label));
     return owned_.back().get();
   };
+  slots.reserve(layout_.slot_bytes.size());
   for (size_t i = 0; i < layout_.slot_bytes.size(); ++i)
     slots.push_back(own(layout_.slot_bytes[i], fmt::format("slot {}", i)));
   if (layout_.inbox_bytes > 0) {
