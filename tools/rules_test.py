@@ -61,7 +61,13 @@ class Rules(unittest.TestCase):
     def test_operators_leave_the_device_alone(self):
         where = [f for f in files("pteryx/ops") if not is_test(f)]
         self.forbid(r"\bgpu::Device\b|create_buffer|create_pipeline|create_bindings|\.submit\(|->submit\(", where,
-                    why="plan() only describes; the session makes buffers, params and grids")
+                    ["pteryx/ops/bind.h", "pteryx/ops/bind.cpp"],
+                    why="plan() only describes; bind() makes a dispatch of what it described, for the session")
+
+    def test_one_folder_waits(self):
+        where = [f for f in files("pteryx") if not is_test(f)]
+        self.forbid(r"sleep_for|sleep_until|condition_variable|WaitAny", where, ["pteryx/gpu/native/"],
+                    why="gpu/native/blocking.h has the loop that waits")
 
     def test_sizes_are_multiplied_by_one_helper(self):
         where = [f for f in files("pteryx") if not is_test(f)]
