@@ -56,7 +56,8 @@ void ConstantBytes::join() {
   const MutableBytes out = memory_of(size, memory_);
   uint64_t at = 0;
   for (const FetchedBytes& part : parts_) {
-    std::ranges::copy(part.bytes(), out.begin() + static_cast<ptrdiff_t>(at));
+    if (part.bytes().empty()) continue;
+    std::memcpy(&out[at], part.bytes().data(), part.bytes().size());
     at += part.bytes().size();
   }
   bytes_ = out;
@@ -78,39 +79,77 @@ void ConstantBytes::to_row_major() {
   bytes_ = out;
 }
 
+namespace {
+
+// Parts that are written from where they are, instead of through host memory.
+bool written_as_they_are(const graph::Tensor& t) {
+  constexpr uint64_t kSmall = 64U << 10;  // then one write is cheaper than many
+  if (t.dtype == DType::kI64 || !t.dim_order.empty()) return false;
+  if (t.data.size() == 1) return true;
+  return std::ranges::all_of(
+      t.data, [&](const ByteRange& r) { return r.size >= kSmall && r.size % 4 == 0; });
+}
+
+// As the GPU has them: only indices are i64.
+Result<std::vector<std::byte>> narrowed(const graph::Tensor& t, Bytes bytes,
+                                        std::string_view label) {
+  const ops::HostTensor wide{t.dtype, t.max, const_cast<std::byte*>(bytes.data())};
+  std::vector<std::byte> narrow(bytes.size() / 2);
+  const ops::HostTensor to{DType::kI32, t.max, narrow.data()};
+  for (int64_t i = 0; i < wide.numel(); ++i) {
+    if (!fits<int32_t>(wide.integer(i))) {
+      return invalid_program(fmt::format("constant {}: element {} is {}, which does not fit i32",
+                                         label, i, wide.integer(i)));
+    }
+    to.put_integer(i, wide.integer(i));
+  }
+  return narrow;
+}
+
+}  // namespace
+
+Status ConstantPool::count(uint64_t bytes, const LoadOptions& options) {
+  done_ += bytes;
+  if (!options.progress || options.progress("uploading weights", done_, total_)) return {};
+  return {Code::kCancelled, "load cancelled while uploading weights"};
+}
+
+Status ConstantPool::write_parts(const graph::Tensor& t, gpu::BufferId buffer,
+                                 const LoadOptions& options) {
+  constexpr uint64_t kChunk = 32U << 20;
+  uint64_t offset = 0;
+  for (const ByteRange& part : t.data) {
+    for (uint64_t at = 0; at < part.size; at += kChunk) {
+      const uint64_t size = std::min(kChunk, part.size - at);
+      PTERYX_TRY(device_->write(buffer, offset, sources_[part.source], part.offset + at, size));
+      offset += size;
+      PTERYX_TRY(count(size, options));
+    }
+  }
+  return {};
+}
+
 Result<gpu::BufferId> ConstantPool::upload(const graph::Tensor& t, std::string_view label,
                                            const LoadOptions& options) {
   const ConstantId key(t);
   if (const auto it = buffers_.find(key); it != buffers_.end()) return it->second.get();
-  ConstantBytes host(t, sources_);
-  PTERYX_TRY(host.read_now());
-  Bytes bytes = host.bytes();
-  std::vector<std::byte> narrow;
-  if (t.dtype == DType::kI64) {  // only indices come here
-    const ops::HostTensor wide{t.dtype, t.max, const_cast<std::byte*>(bytes.data())};
-    narrow.resize(bytes.size() / 2);
-    const ops::HostTensor to{DType::kI32, t.max, narrow.data()};
-    for (int64_t i = 0; i < wide.numel(); ++i) {
-      if (!fits<int32_t>(wide.integer(i))) {
-        return invalid_program(fmt::format("constant {}: element {} is {}, which does not fit i32",
-                                           label, i, wide.integer(i)));
-      }
-      to.put_integer(i, wide.integer(i));
+  const uint64_t element = t.dtype == DType::kI64 ? 4 : size_bytes(t.dtype);
+  const uint64_t size = static_cast<uint64_t>(numel(t.max)) * element;
+  OwnedBuffer buffer(device_, device_->create_buffer({.size = size, .label = label}));
+  PTERYX_TRY(gpu::settle(*device_, buffer.get()));
+  if (written_as_they_are(t)) {
+    PTERYX_TRY(write_parts(t, buffer.get(), options));
+  } else {
+    ConstantBytes host(t, sources_);
+    PTERYX_TRY(host.read_now());
+    std::vector<std::byte> narrow;
+    if (t.dtype == DType::kI64) {
+      PTERYX_ASSIGN(narrow, narrowed(t, host.bytes(), label));
     }
-    bytes = narrow;
+    PTERYX_TRY(device_->write(buffer.get(), 0, t.dtype == DType::kI64 ? narrow : host.bytes()));
+    PTERYX_TRY(count(size, options));
   }
-  Creations made;
-  OwnedBuffer buffer = made.buffer(device_, bytes.size(), gpu::BufferKind::kStorage, label);
-  PTERYX_TRY(gpu::wait_until(*device_, [&] { return made.settled(*device_); }));
-  constexpr uint64_t kChunk = 32U << 20;
-  for (uint64_t at = 0; at < bytes.size(); at += kChunk) {
-    const uint64_t size = std::min<uint64_t>(kChunk, bytes.size() - at);
-    PTERYX_TRY(device_->write(buffer.get(), at, bytes.subspan(at, size)));
-    done_ += size;
-    if (options.progress && !options.progress("uploading weights", done_, total_)) {
-      return Status(Code::kCancelled, "load cancelled while uploading weights");
-    }
-  }
+  PTERYX_TRY(gpu::settle(*device_, buffer.get()));
   const gpu::BufferId id = buffer.get();
   buffers_.emplace(key, std::move(buffer));
   return id;

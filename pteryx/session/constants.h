@@ -70,6 +70,9 @@ class ConstantPool {
   void set_total(uint64_t bytes) { total_ = bytes; }
 
  private:
+  Status write_parts(const graph::Tensor& t, gpu::BufferId buffer, const LoadOptions& options);
+  Status count(uint64_t bytes, const LoadOptions& options);
+
   std::shared_ptr<gpu::Device> device_;
   std::vector<SourcePtr> sources_;
   std::map<ConstantId, OwnedBuffer> buffers_;
