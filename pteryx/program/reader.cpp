@@ -15,6 +15,12 @@ namespace pteryx::program {
 namespace {
 
 std::string scalar_type_name(int8_t scalar_type) {
+  switch (scalar_type) {  // PyTorch's numbers that the schema leaves out
+    case 8: return "complex32";
+    case 9: return "complex64";
+    case 10: return "complex128";
+    default: break;
+  }
   const char* const known = pte::EnumNameScalarType(static_cast<pte::ScalarType>(scalar_type));
   return *known != '\0' ? std::string(known) : fmt::format("number {}", scalar_type);
 }

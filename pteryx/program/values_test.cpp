@@ -198,7 +198,7 @@ TEST(Tensors, UnsupportedOnesAreNamed) {
   unsupported_tensor({.dtype = pte::ScalarType::FLOAT8E4M3FN},
                      "value 0: unsupported dtype FLOAT8E4M3FN");
   unsupported_tensor({.dtype = static_cast<pte::ScalarType>(9)},
-                     "value 0: unsupported dtype number 9");
+                     "value 0: unsupported dtype complex64");
   unsupported_tensor({.dtype = static_cast<pte::ScalarType>(-1)},
                      "value 0: unsupported dtype number -1");
   unsupported_tensor({.storage_offset = 4}, "value 0: storage offset 4 is not supported");

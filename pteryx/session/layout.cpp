@@ -3,6 +3,7 @@
 #include "pteryx/session/layout.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include <fmt/format.h>
@@ -65,18 +66,39 @@ class Maker {
     return text + ")";
   }
 
-  Status list_unsupported(const std::vector<std::string>& calls) const {
-    std::string text = fmt::format("method '{}' has {} call{} that Pteryx cannot run:", g_.method,
-                                   calls.size(), calls.size() == 1 ? "" : "s");
-    for (const std::string& c : calls) text += "\n  " + c;
+  // A call that cannot run, and why.
+  struct Problem {
+    std::string_view op;
+    std::string text;
+  };
+
+  // A line for each operator, those with the most calls first, with the first of its problems.
+  Status list_unsupported(const std::vector<Problem>& calls) const {
+    struct Line {
+      size_t count = 0;
+      const Problem* first = nullptr;
+    };
+    std::vector<Line> lines;
+    for (const Problem& p : calls) {
+      auto at = std::ranges::find_if(lines, [&](const Line& l) { return l.first->op == p.op; });
+      if (at == lines.end()) at = lines.insert(at, {0, &p});
+      ++at->count;
+    }
+    std::ranges::stable_sort(lines, std::greater(), &Line::count);
+    const auto counted = [](size_t n) { return fmt::format("{} call{}", n, n == 1 ? "" : "s"); };
+    std::string text =
+        fmt::format("method '{}' has {} that Pteryx cannot run:", g_.method, counted(calls.size()));
+    for (const Line& l : lines)
+      text += fmt::format("\n  {} of {}: {}", counted(l.count), l.first->op, l.first->text);
     return unsupported(text);
   }
 
   Status resolve() {
-    std::vector<std::string> unknown;
+    std::vector<Problem> unknown;
     for (const graph::Node& n : g_.nodes) {
       const bool op = n.kind == graph::Node::Kind::kOp;
-      if (op && n.op == nullptr) unknown.push_back("unknown operator " + describe_call(n));
+      if (op && n.op == nullptr)
+        unknown.push_back({n.spelling, "unknown operator " + describe_call(n)});
       l_.defs.push_back(op && n.op != nullptr ? &ops::op(*n.op) : nullptr);
     }
     // Report type problems together with unknown names, so that one load shows all of them.
@@ -86,7 +108,7 @@ class Maker {
       Status s = ops::check_schema(g_, g_.nodes[i], *l_.defs[i]);
       if (s.ok()) continue;
       if (s.code() == Code::kUnsupported)
-        unknown.emplace_back(s.message());
+        unknown.push_back({g_.nodes[i].spelling, std::string(s.message())});
       else if (!first_error)
         first_error = std::move(s);
     }
@@ -165,7 +187,7 @@ class Maker {
   // ---- placement
 
   Status place_nodes() {
-    std::vector<std::string> nowhere;
+    std::vector<Problem> nowhere;
     for (size_t i = 0; i < g_.nodes.size(); ++i) {
       const ops::OpDef* def = l_.defs[i];
       Place p = Place::kNothing;
@@ -181,7 +203,8 @@ class Maker {
         const bool cpu = def->cpu != nullptr;
         p = gpu && !(options_.cpu_only && cpu) ? Place::kGpu : Place::kCpu;
         if (!gpu && !cpu)
-          nowhere.push_back("no kernel for these types: " + describe_call(g_.nodes[i]));
+          nowhere.push_back(
+              {g_.nodes[i].spelling, "no kernel for these types: " + describe_call(g_.nodes[i])});
       }
       l_.place.push_back(p);
     }
