@@ -1,0 +1,148 @@
+// Buffers and their sizes. SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pteryx/session/layout/stages.h"
+
+namespace pteryx::layout {
+namespace {
+
+using graph::index;
+using graph::ValueId;
+
+class Memory : Stage {
+ public:
+  using Stage::Stage;
+
+  void assign_memory() {
+    fill_inbox();
+    std::vector<graph::Lifetime> lifetimes(l_.roots.size());
+    for (auto& life : lifetimes) life.first = kNone;
+    for (uint32_t i = 0; i < g_.nodes.size(); ++i) {
+      if (l_.place[i] != Place::kGpu) continue;
+      const auto touch = [&](ValueId id) {
+        graph::Lifetime& life = lifetimes[root(id)];
+        life.first = std::min(life.first, i);
+        life.last = std::max(life.last, i);
+      };
+      each_read(i, touch);
+      each_write(i, touch);
+    }
+    extend_downloads(lifetimes);
+    std::vector<uint32_t> shared;
+    std::vector<graph::Lifetime> shared_lifetimes;
+    for (uint32_t i = 0; i < l_.roots.size(); ++i) {
+      Root& r = l_.roots[i];
+      if (!r.gpu || r.inbox != kNoOffset) continue;
+      if (needs_own_buffer(i)) {
+        (r.constant ? l_.memory.constants
+         : r.state  ? l_.memory.state
+                    : l_.memory.activations) += std::max<uint64_t>(r.gpu_bytes, 16);
+        continue;
+      }
+      lifetimes[i].bytes = std::max<uint64_t>(r.gpu_bytes, 16);
+      shared.push_back(i);
+      shared_lifetimes.push_back(lifetimes[i]);
+    }
+    const graph::SlotPlan plan = graph::assign_slots(shared_lifetimes);
+    for (size_t k = 0; k < shared.size(); ++k) l_.roots[shared[k]].slot = plan.slot[k];
+    l_.slot_bytes = plan.slot_bytes;
+    l_.memory.activations += plan.total_bytes();
+    for (const uint32_t r : downloaded_) {
+      l_.roots[r].readback_offset = l_.readback_bytes;
+      l_.readback_bytes += align_up(std::max<uint64_t>(l_.roots[r].gpu_bytes, 16), 8);
+    }
+    l_.memory.transfer = l_.readback_bytes;
+    for (const Root& r : l_.roots) {
+      if (r.host && !r.constant) l_.memory.host += r.host_bytes;
+    }
+  }
+
+  // Plans every GPU node at the bound: finds what no route can do before any memory is taken, and
+  // what temporaries cost. Temporary i of one node shares its buffer with temporary i of every
+  // other.
+  Status plan_scratch() {
+    if (g_.has_jumps) return {};
+    std::vector<uint64_t>& largest = l_.scratch_bytes;
+    std::set<std::pair<std::vector<ByteRange>, std::string>> relaid;
+    for (uint32_t i = 0; i < g_.nodes.size(); ++i) {
+      if (l_.place[i] != Place::kGpu) continue;
+      ops::Plan plan(context_);
+      Status s = l_.defs[i]->plan(ops::Node(g_, g_.nodes[i], *l_.defs[i], l_.bound), plan);
+      if (!s.ok() && hangs_on_data_[i]) continue;  // judged when the data are there
+      PTERYX_TRY(std::move(s));
+      if (plan.scratch_bytes.size() > largest.size()) largest.resize(plan.scratch_bytes.size());
+      for (size_t k = 0; k < plan.scratch_bytes.size(); ++k)
+        largest[k] = std::max(largest[k], plan.scratch_bytes[k]);
+      for (const ops::PlannedConstant& c : plan.constants) {
+        const bool first = relaid.emplace(g_.tensor(c.source)->data, c.layout).second;
+        if (!first) continue;
+        l_.memory.constants += c.size_bytes;
+        l_.relaid.push_back({c.source, c.layout, c.size_bytes});
+      }
+    }
+    for (const uint64_t bytes : largest) l_.memory.scratch += bytes;
+    return {};
+  }
+
+ private:
+  // Private: anything that outlives its nodes or is written by the queue.
+  bool needs_own_buffer(uint32_t i) const {
+    const Root& r = l_.roots[i];
+    return r.constant || r.state || r.input || r.cross_block || uploaded_.contains(i) ||
+           g_.has_jumps;
+  }
+
+  // Small tensors from the host go where the live scalars are, so that one write brings everything
+  // a run needs.
+  // Smallest first: a write ends with the last byte that is live.
+  void fill_inbox() {
+    constexpr uint64_t kSmall = 64U << 10;
+    for (const graph::Value& v : g_.values) {
+      const auto* scalar = std::get_if<graph::LiveScalar>(&v);
+      if (scalar != nullptr && scalar->kind == graph::ScalarKind::kInt)
+        l_.scalar_slots = std::max(l_.scalar_slots, scalar->slot + 1);
+    }
+    const uint64_t align = context_.caps.storage_alignment;
+    l_.inbox_bytes = align_up(uint64_t{l_.scalar_slots} * 4, align);
+    std::vector<uint32_t> small;
+    for (uint32_t i = 0; i < l_.roots.size(); ++i) {
+      const Root& r = l_.roots[i];
+      if (uploaded_.contains(i) && !r.gpu_written && !r.state && r.gpu_bytes <= kSmall)
+        small.push_back(i);
+    }
+    std::stable_sort(small.begin(), small.end(), [&](uint32_t a, uint32_t b) {
+      return l_.roots[a].gpu_bytes < l_.roots[b].gpu_bytes;
+    });
+    for (const uint32_t i : small) {
+      l_.roots[i].inbox = l_.inbox_bytes;
+      l_.inbox_bytes += align_up(std::max<uint64_t>(l_.roots[i].gpu_bytes, 16), align);
+    }
+    l_.memory.activations += l_.inbox_bytes;
+  }
+
+  // A downloaded value must survive until the submit that copies it has run.
+  void extend_downloads(std::vector<graph::Lifetime>& lifetimes) const {
+    for (const Block& b : l_.blocks) {
+      uint32_t last = b.begin;
+      for (const Step& s : b.steps) {
+        if (s.kind != Step::Kind::kSubmit) continue;
+        if (!b.spans[s.index].nodes.empty()) last = b.spans[s.index].nodes.back();
+        for (const uint32_t r : s.downloads) lifetimes[r].last = std::max(lifetimes[r].last, last);
+      }
+    }
+  }
+};
+
+}  // namespace
+
+Status assign_memory(Draft& d) {
+  Memory memory(d);
+  memory.assign_memory();
+  return memory.plan_scratch();
+}
+
+}  // namespace pteryx::layout
