@@ -2,7 +2,6 @@
 #include "pteryx/generate/generator.h"
 
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -10,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "pteryx/gpu/device.h"
+#include "pteryx/gpu/testing/compute.h"
 #include "pteryx/program/testing/damaged_program.h"
 
 namespace pteryx::generate {
@@ -17,14 +17,7 @@ namespace {
 
 using Ids = std::vector<int64_t>;
 
-std::shared_ptr<gpu::Device> device() {
-  static const std::shared_ptr<gpu::Device> d = [] {
-    auto r = gpu::open_device();
-    if (!r.ok()) std::abort();
-    return *r;
-  }();
-  return d;
-}
+const std::shared_ptr<gpu::Device>& device() { return gpu::shared_device(); }
 
 // A token for every byte, spelled as byte-level BPE spells them, and <|endoftext|>.
 std::string byte_tokenizer() {

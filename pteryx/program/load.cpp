@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/base/advance_all.h"
 #include "pteryx/program/delegate.h"
 #include "pteryx/program/method.h"
 #include "pteryx/program/program_generated.h"
@@ -62,20 +63,9 @@ FetchedBytes& ProgramLoad::fetch(const ByteRange& range, size_t alignment) {
                                        alignment);
 }
 
-// Asks for all that is wanted, so that it can come at once.
-Result<bool> ProgramLoad::fetched() {
-  bool all = true;
-  for (size_t i = pending_; i < program_.tables_.size(); ++i) {
-    PTERYX_ASSIGN(const bool there, program_.tables_[i].advance());
-    if (!there) all = false;
-  }
-  if (all) pending_ = program_.tables_.size();
-  return all;
-}
-
 Result<bool> ProgramLoad::advance() {
   while (stage_ != Stage::kDone) {
-    PTERYX_ASSIGN(bool there, fetched());
+    PTERYX_ASSIGN(bool there, advance_all(program_.tables_));
     if (there && stage_ == Stage::kComparisons) {
       PTERYX_ASSIGN(there, compare());
     }
@@ -207,11 +197,7 @@ Result<bool> ProgramLoad::compare() {
       for (const ByteRange& r : {c.program, c.data_file})
         pair_.emplace_back(program_.sources_[r.source], r.offset, r.size, 1);
     }
-    bool there = true;
-    for (FetchedBytes& side : pair_) {
-      PTERYX_ASSIGN(const bool this_one, side.advance());
-      there = there && this_one;
-    }
+    PTERYX_ASSIGN(const bool there, advance_all(pair_));
     if (!there) return false;
     if (!std::ranges::equal(pair_[0].bytes(), pair_[1].bytes()))
       return in_program(different_data(c.key));

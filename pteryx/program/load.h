@@ -38,7 +38,6 @@ class ProgramLoad {
   };
 
   FetchedBytes& fetch(const ByteRange& range, size_t alignment);
-  Result<bool> fetched();
   Status next();
   Status read_data_heads();
   Status read_head();
@@ -54,7 +53,6 @@ class ProgramLoad {
 
   Program program_;
   Stage stage_ = Stage::kHeads;
-  size_t pending_ = 0;                // of program_.tables_, the first that may not be there yet
   std::vector<FetchedBytes*> files_;  // what was fetched of each source
   Extent extent_;
   std::vector<DataExtent> data_extents_;

@@ -6,8 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/base/advance_all.h"
 #include "pteryx/gpu/native/blocking.h"
 #include "pteryx/ops/bind.h"
+#include "pteryx/session/layout.h"
 
 namespace pteryx {
 
@@ -25,11 +27,7 @@ ConstantBytes::ConstantBytes(const graph::Tensor& t, std::span<const SourcePtr> 
 
 Result<bool> ConstantBytes::advance() {
   if (there_) return true;
-  bool all = true;
-  for (FetchedBytes& part : parts_) {
-    PTERYX_ASSIGN(const bool one, part.advance());
-    all = all && one;
-  }
+  PTERYX_ASSIGN(const bool all, advance_all(parts_));
   if (!all) return false;
   bytes_ = parts_.front().bytes();
   if (parts_.size() > 1) join();
@@ -133,8 +131,7 @@ Result<gpu::BufferId> ConstantPool::upload(const graph::Tensor& t, std::string_v
                                            const LoadOptions& options) {
   const ConstantId key(t);
   if (const auto it = buffers_.find(key); it != buffers_.end()) return it->second.get();
-  const uint64_t element = t.dtype == DType::kI64 ? 4 : size_bytes(t.dtype);
-  const uint64_t size = static_cast<uint64_t>(numel(t.max)) * element;
+  const uint64_t size = static_cast<uint64_t>(numel(t.max)) * gpu_element_bytes(t.dtype);
   OwnedBuffer buffer(device_, device_->create_buffer({.size = size, .label = label}));
   PTERYX_TRY(gpu::settle(*device_, buffer.get()));
   if (written_as_they_are(t)) {

@@ -4,11 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "pteryx/gpu/device.h"
 #include "pteryx/graph/passes/passes.h"
-#include "pteryx/ops/table.h"
-#include "pteryx/session/inspect.h"
-#include "pteryx/session/method.h"
+#include "pteryx/session/testing/graphs.h"
 
 namespace pteryx {
 namespace {
@@ -19,14 +16,7 @@ using graph::ValueId;
 constexpr int64_t kIn = 24;  // rows of 12 bytes: no whole vectors
 constexpr int64_t kOut = 6;
 
-std::shared_ptr<gpu::Device> device() {
-  static const std::shared_ptr<gpu::Device> d = [] {
-    auto r = gpu::open_device();
-    if (!r.ok()) std::abort();
-    return *r;
-  }();
-  return d;
-}
+const std::shared_ptr<gpu::Device>& device() { return gpu::shared_device(); }
 
 struct Weights {
   std::vector<std::byte> codes = std::vector<std::byte>(kOut * kIn / 2);
@@ -42,57 +32,31 @@ struct Weights {
 
 // Two layers that share a weight: y is their sum.
 graph::Graph two_layers(const Weights& w) {
-  graph::Graph g;
-  const auto value = [&](graph::Value v) {
-    g.values.push_back(std::move(v));
-    g.labels.push_back("value " + std::to_string(g.values.size() - 1));
-    return ValueId{static_cast<uint32_t>(g.values.size() - 1)};
-  };
-  const auto tensor = [&](int64_t columns) {
-    return value(Tensor{.dtype = DType::kF32, .max = {8, columns}});
-  };
-  const auto call = [&](std::string_view op, std::vector<ValueId> args) {
-    graph::Node n;
-    n.spelling = op;
-    n.op = ops::lookup().find(op);
-    n.args = std::move(args);
-    g.nodes.push_back(std::move(n));
-  };
-  const ValueId x = value(Tensor{.dtype = DType::kF32, .max = {8, kIn}, .dynamic = true});
-  const ValueId codes =
-      value(Tensor{.dtype = DType::kU8, .max = {kOut, kIn / 2}, .data = {{0, 0, w.codes.size()}}});
+  testing::GraphDraft d;
+  const ValueId x = d.value(Tensor{.dtype = DType::kF32, .max = {8, kIn}, .dynamic = true});
+  const ValueId codes = d.value(
+      Tensor{.dtype = DType::kU8, .max = {kOut, kIn / 2}, .data = {{0, 0, w.codes.size()}}});
   const ValueId scales =
-      value(Tensor{.dtype = DType::kF32, .max = {kOut}, .data = {{1, 0, 4 * kOut}}});
-  const ValueId a = tensor(kOut);
-  const ValueId b = tensor(kOut);
-  const ValueId y = tensor(kOut);
-  call("et_vk.linear_qcs4w.default", {x, codes, scales, a});
-  call("et_vk.linear_qcs4w.default", {x, codes, scales, b});
-  call("aten.add.Tensor", {a, b, value(int64_t{1}), y});
-  g.inputs = {x};
-  g.outputs = {y};
-  return g;
+      d.value(Tensor{.dtype = DType::kF32, .max = {kOut}, .data = {{1, 0, 4 * kOut}}});
+  const ValueId a = d.tensor({8, kOut});
+  const ValueId b = d.tensor({8, kOut});
+  const ValueId y = d.tensor({8, kOut});
+  d.call("et_vk.linear_qcs4w.default", {x, codes, scales, a});
+  d.call("et_vk.linear_qcs4w.default", {x, codes, scales, b});
+  d.call("aten.add.Tensor", {a, b, d.value(int64_t{1}), y});
+  d.g.inputs = {x};
+  d.g.outputs = {y};
+  return std::move(d.g);
 }
 
-struct Loaded {
-  ConstantPool constants;
-  std::unique_ptr<Method> method;
-
-  Loaded(const Weights& w, const std::string& routes) : constants(device(), w.sources()) {
-    graph::Graph g = two_layers(w);
-    const auto context = make_context(device()->caps(), routes);
-    if (!context.ok()) std::abort();
-    auto layout = make_layout(g, *context, {});
-    if (!layout.ok()) std::abort();
-    auto made =
-        Method::create(std::move(g), std::move(layout).value(), device(), *context, constants, {});
-    if (made.ok()) method = std::move(made).value();
-  }
+struct Loaded : testing::LoadedGraph {
+  Loaded(const Weights& w, const std::string& routes)
+      : LoadedGraph(two_layers(w), w.sources(), routes) {}
   std::vector<float> run(int64_t rows) {
     std::vector<float> x(static_cast<size_t>(rows * kIn));
     for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7) - 2.5F;
     const Value inputs[] = {tensor<float>({rows, kIn}, x)};
-    const auto y = method->run(inputs);
+    const auto y = (*method)->run(inputs);
     EXPECT_TRUE(y.ok()) << (y.ok() ? "" : y.status().message());
     if (!y.ok()) return {};
     const auto values = y->front().tensor()->as<float>();
@@ -104,8 +68,8 @@ TEST(Relaid, GivesTheSameNumbersAndIsMadeOnce) {
   const Weights w;
   Loaded naive(w, "qlinear:naive");
   Loaded relaid(w, "qlinear:gemv");
-  ASSERT_NE(naive.method, nullptr);
-  ASSERT_NE(relaid.method, nullptr);
+  ASSERT_TRUE(naive.method.ok()) << naive.method.status().message();
+  ASSERT_TRUE(relaid.method.ok()) << relaid.method.status().message();
   const std::vector<float> first = relaid.run(8);
   ASSERT_EQ(first.size(), size_t{8 * kOut});
   EXPECT_EQ(first, naive.run(8));  // small integers and powers of two: exact
@@ -122,50 +86,35 @@ TEST(Constants, JoinsThatBeginAlikeAreNotTheSame) {
   std::vector<int8_t> weights[3];
   for (int w = 0; w < 3; ++w) weights[w].assign(kRows * kColumns, static_cast<int8_t>(w + 1));
   const std::vector<float> scales(kRows, 1.0F);
-  graph::Graph g;
-  const auto value = [&](graph::Value v) {
-    g.values.push_back(std::move(v));
-    g.labels.push_back("value " + std::to_string(g.values.size() - 1));
-    return ValueId{static_cast<uint32_t>(g.values.size() - 1)};
-  };
+  testing::GraphDraft d;
   const ValueId scale =
-      value(Tensor{.dtype = DType::kF32, .max = {kRows}, .data = {{3, 0, 4 * kRows}}});
+      d.value(Tensor{.dtype = DType::kF32, .max = {kRows}, .data = {{3, 0, 4 * kRows}}});
   ValueId weight[3];
   for (int w = 0; w < 3; ++w) {
-    weight[w] = value(Tensor{.dtype = DType::kI8,
-                             .max = {kRows, kColumns},
-                             .data = {{static_cast<uint32_t>(w), 0, kRows * kColumns}}});
+    weight[w] = d.value(Tensor{.dtype = DType::kI8,
+                               .max = {kRows, kColumns},
+                               .data = {{static_cast<uint32_t>(w), 0, kRows * kColumns}}});
   }
   for (const int second : {1, 2}) {
-    const ValueId x = value(Tensor{.dtype = DType::kF32, .max = {1, kColumns}});
-    g.inputs.push_back(x);
+    const ValueId x = d.tensor({1, kColumns});
+    d.g.inputs.push_back(x);
     for (const int w : {0, second}) {
-      const ValueId y = value(Tensor{.dtype = DType::kF32, .max = {1, kRows}});
-      graph::Node n;
-      n.spelling = "aten._weight_int8pack_mm.default";
-      n.op = ops::lookup().find(n.spelling);
-      n.args = {x, weight[w], scale, y};
-      g.nodes.push_back(std::move(n));
-      g.outputs.push_back(y);
+      const ValueId y = d.tensor({1, kRows});
+      d.call("aten._weight_int8pack_mm.default", {x, weight[w], scale, y});
+      d.g.outputs.push_back(y);
     }
   }
-  graph::run_passes(g, ops::lookup());
-  ASSERT_EQ(g.nodes.size(), 2U);
-  const auto context = make_context(device()->caps(), "");
-  ASSERT_TRUE(context.ok());
-  auto layout = make_layout(g, *context, {});
-  ASSERT_TRUE(layout.ok()) << layout.status().message();
+  graph::run_passes(d.g, ops::lookup());
+  ASSERT_EQ(d.g.nodes.size(), 2U);
   std::vector<SourcePtr> sources;
   for (const auto& w : weights)
     sources.push_back(std::make_shared<MemorySource>("weight", std::as_bytes(std::span(w))));
   sources.push_back(std::make_shared<MemorySource>("scales", std::as_bytes(std::span(scales))));
-  ConstantPool constants(device(), std::move(sources));
-  auto method =
-      Method::create(std::move(g), std::move(layout).value(), device(), *context, constants, {});
-  ASSERT_TRUE(method.ok()) << method.status().message();
+  const testing::LoadedGraph loaded(std::move(d.g), std::move(sources));
+  ASSERT_TRUE(loaded.method.ok()) << loaded.method.status().message();
   const std::vector<float> ones(kColumns, 1.0F);
   const Value inputs[] = {tensor<float>({1, kColumns}, ones), tensor<float>({1, kColumns}, ones)};
-  const auto outputs = (*method)->run(inputs);
+  const auto outputs = (*loaded.method)->run(inputs);
   ASSERT_TRUE(outputs.ok()) << outputs.status().message();
   const float want[] = {1, 2, 1, 3};
   for (size_t i = 0; i < 4; ++i)

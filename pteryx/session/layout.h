@@ -18,6 +18,9 @@ namespace pteryx {
 inline constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 inline constexpr uint64_t kNoOffset = std::numeric_limits<uint64_t>::max();
 
+// Bytes of one element in a GPU buffer: i64 is held as i32.
+constexpr uint64_t gpu_element_bytes(DType t) { return t == DType::kI64 ? 4 : size_bytes(t); }
+
 enum class Place : uint8_t {
   kNothing,  // a view that costs nothing, or a jump
   kScalar,   // host scalars, computed with the shapes

@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include "pteryx/ops/table.h"
 #include "pteryx/session/limits.h"
+#include "pteryx/session/testing/graphs.h"
 
 namespace pteryx {
 namespace {
@@ -17,25 +17,9 @@ using graph::LiveScalar;
 using graph::Tensor;
 using graph::ValueId;
 
-struct Draft {
-  graph::Graph g;
-
-  ValueId value(graph::Value v) {
-    g.values.push_back(std::move(v));
-    g.labels.push_back("value " + std::to_string(g.values.size() - 1));
-    return ValueId{static_cast<uint32_t>(g.values.size() - 1)};
-  }
-  ValueId tensor(const Dims& dims) { return value(Tensor{.dtype = DType::kF32, .max = dims}); }
+struct Draft : testing::GraphDraft {
   ValueId state(const Dims& dims) {
     return value(Tensor{.dtype = DType::kF32, .max = dims, .state = true});
-  }
-  void call(std::string_view op, std::vector<ValueId> args) {
-    graph::Node n;
-    n.spelling = op;
-    n.op = ops::lookup().find(op);
-    ASSERT_NE(n.op, nullptr) << op;
-    n.args = std::move(args);
-    g.nodes.push_back(std::move(n));
   }
   using Routes = std::vector<std::pair<std::string, std::string>>;
   Result<Layout> layout(const Routes& routes = {}) const {

@@ -124,10 +124,8 @@ Status Method::record(const Block& b, Recording& r) {
     if (s.kind != Step::Kind::kSubmit) continue;
     for (const uint32_t root : s.downloads) {
       const Root& info = layout_.roots[root];
-      const DType t = graph_.tensor(info.value)->dtype;
-      const uint64_t element = t == DType::kI64 ? 4 : size_bytes(t);
-      const uint64_t bytes =
-          align_up(static_cast<uint64_t>(numel(r.live.dims[index(info.value)])) * element, 4);
+      const auto elements = static_cast<uint64_t>(numel(r.live.dims[index(info.value)]));
+      const uint64_t bytes = align_up(elements * gpu_element(root), 4);
       if (bytes > 0) {
         r.downloads[s.index].push_back({root,
                                         {root_buffer_[root].buffer, root_buffer_[root].offset,

@@ -1,5 +1,4 @@
 // Whole sessions over the committed programs. SPDX-License-Identifier: BSD-3-Clause
-#include <cstdlib>
 #include <cstring>
 #include <thread>
 
@@ -8,6 +7,7 @@
 
 #include "pteryx/base/testing/allocations.h"
 #include "pteryx/gpu/device.h"
+#include "pteryx/gpu/testing/compute.h"
 #include "pteryx/pteryx.h"
 
 namespace pteryx {
@@ -17,14 +17,7 @@ std::string program(const std::string& name) {
   return std::string(PTERYX_TEST_DATA) + "/fixtures/ops/" + name + ".pte";
 }
 
-std::shared_ptr<gpu::Device> device() {
-  static const std::shared_ptr<gpu::Device> d = [] {
-    auto r = gpu::open_device();
-    if (!r.ok()) std::abort();
-    return *r;
-  }();
-  return d;
-}
+const std::shared_ptr<gpu::Device>& device() { return gpu::shared_device(); }
 
 Result<Session> load(const std::string& name, LoadOptions options = {}) {
   options.device = device();

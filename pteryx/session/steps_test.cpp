@@ -2,26 +2,19 @@
 #include "pteryx/session/steps.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "pteryx/base/testing/allocations.h"
 #include "pteryx/gpu/device.h"
+#include "pteryx/gpu/testing/compute.h"
 #include "pteryx/program/testing/damaged_program.h"
 
 namespace pteryx {
 namespace {
 
-std::shared_ptr<gpu::Device> device() {
-  static const std::shared_ptr<gpu::Device> d = [] {
-    auto r = gpu::open_device();
-    if (!r.ok()) std::abort();
-    return *r;
-  }();
-  return d;
-}
+const std::shared_ptr<gpu::Device>& device() { return gpu::shared_device(); }
 
 std::string fixture(const std::string& name) {
   return std::string(PTERYX_TEST_DATA) + "/fixtures/llm/" + name + ".pte";

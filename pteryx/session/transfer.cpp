@@ -295,8 +295,7 @@ Status Method::download(const Step& step) {
 }
 
 uint64_t Method::gpu_element(uint32_t root) const {
-  const DType t = graph_.tensor(layout_.roots[root].value)->dtype;
-  return t == DType::kI64 ? 4 : size_bytes(t);
+  return gpu_element_bytes(graph_.tensor(layout_.roots[root].value)->dtype);
 }
 
 }  // namespace pteryx

@@ -33,6 +33,11 @@ std::shared_ptr<Device> open_or_die(const DeviceOptions& options) {
   return or_die(open_device(options), "open_device");
 }
 
+const std::shared_ptr<Device>& shared_device() {
+  static const std::shared_ptr<Device> device = open_or_die();
+  return device;
+}
+
 BufferId buffer_or_die(Device& device, const BufferDesc& desc) {
   return or_die(wait_for(device, device.create_buffer(desc)), "create_buffer");
 }

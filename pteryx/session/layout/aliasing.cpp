@@ -11,10 +11,9 @@ using graph::index;
 using graph::ValueId;
 using ops::OpClass;
 
-// Bytes of a tensor in a GPU buffer: i64 is held as i32.
+// Of a tensor in a GPU buffer.
 uint64_t gpu_bytes(const graph::Tensor& t) {
-  const uint64_t element = t.dtype == DType::kI64 ? 4 : size_bytes(t.dtype);
-  return align_up(static_cast<uint64_t>(numel(t.max)) * element, 16);
+  return align_up(static_cast<uint64_t>(numel(t.max)) * gpu_element_bytes(t.dtype), 16);
 }
 
 class Aliasing : Stage {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "pteryx/session/constants.h"
 #include "pteryx/session/layout/stages.h"
 
 namespace pteryx::layout {
@@ -67,7 +68,7 @@ class Memory : Stage {
   Status plan_scratch() {
     if (g_.has_jumps) return {};
     std::vector<uint64_t>& largest = l_.scratch_bytes;
-    std::set<std::pair<std::vector<ByteRange>, std::string>> relaid;
+    std::set<std::pair<ConstantId, std::string>> relaid;
     for (uint32_t i = 0; i < g_.nodes.size(); ++i) {
       if (l_.place[i] != Place::kGpu) continue;
       ops::Plan plan(context_);
@@ -78,7 +79,7 @@ class Memory : Stage {
       for (size_t k = 0; k < plan.scratch_bytes.size(); ++k)
         largest[k] = std::max(largest[k], plan.scratch_bytes[k]);
       for (const ops::PlannedConstant& c : plan.constants) {
-        const bool first = relaid.emplace(g_.tensor(c.source)->data, c.layout).second;
+        const bool first = relaid.emplace(ConstantId(*g_.tensor(c.source)), c.layout).second;
         if (!first) continue;
         l_.memory.constants += c.size_bytes;
         l_.relaid.push_back({c.source, c.layout, c.size_bytes});

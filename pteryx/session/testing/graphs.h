@@ -1,0 +1,59 @@
+// Graphs made by hand, and loaded without a file.
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "pteryx/gpu/testing/compute.h"
+#include "pteryx/graph/graph.h"
+#include "pteryx/ops/table.h"
+#include "pteryx/session/inspect.h"
+#include "pteryx/session/method.h"
+
+namespace pteryx::testing {
+
+struct GraphDraft {
+  graph::Graph g;
+
+  graph::ValueId value(graph::Value v) {
+    g.values.push_back(std::move(v));
+    g.labels.push_back("value " + std::to_string(g.values.size() - 1));
+    return graph::ValueId{static_cast<uint32_t>(g.values.size() - 1)};
+  }
+  graph::ValueId tensor(const Dims& dims) {
+    return value(graph::Tensor{.dtype = DType::kF32, .max = dims});
+  }
+  void call(std::string_view op, std::vector<graph::ValueId> args) {
+    graph::Node n;
+    n.spelling = op;
+    n.op = ops::lookup().find(op);
+    ASSERT_NE(n.op, nullptr) << op;
+    n.args = std::move(args);
+    g.nodes.push_back(std::move(n));
+  }
+};
+
+// On the shared device.
+struct LoadedGraph {
+  ConstantPool constants;
+  Result<std::unique_ptr<Method>> method;
+
+  LoadedGraph(graph::Graph g, std::vector<SourcePtr> sources, const std::string& routes = "")
+      : constants(gpu::shared_device(), std::move(sources)), method(load(std::move(g), routes)) {}
+
+ private:
+  Result<std::unique_ptr<Method>> load(graph::Graph g, const std::string& routes) {
+    const std::shared_ptr<gpu::Device>& device = gpu::shared_device();
+    PTERYX_ASSIGN(const ops::PlanContext context, make_context(device->caps(), routes));
+    PTERYX_ASSIGN(Layout layout, make_layout(g, context, {}));
+    return Method::create(std::move(g), std::move(layout), device, context, constants, {});
+  }
+};
+
+}  // namespace pteryx::testing
