@@ -69,7 +69,7 @@ Result<Row> bench_prompt(generate::Model& m, int64_t count, int repeats) {
   Row row{.test = fmt::format("prompt {}", count), .tokens = count};
   const std::vector<int64_t> ids = some_tokens(count, m.info().vocabulary);
   for (int i = -1; i < repeats; ++i) {
-    if (InterruptGuard::interrupted()) return Status(Code::kCancelled, "interrupted");
+    PTERYX_TRY(InterruptGuard::check());
     const auto start = Clock::now();
     PTERYX_TRY(read_prompt(m, ids));
     if (i >= 0) row.speeds.push_back(static_cast<double>(count) / seconds_since(start));
@@ -84,7 +84,7 @@ Result<Row> bench_text(generate::Model& m, int64_t context, int64_t count, int r
   Steps& steps = m.steps();
   double host = 0;
   for (int i = -1; i < repeats; ++i) {
-    if (InterruptGuard::interrupted()) return Status(Code::kCancelled, "interrupted");
+    PTERYX_TRY(InterruptGuard::check());
     const int64_t first = 1;
     PTERYX_TRY(steps.start(std::span(&first, 1), context));
     PTERYX_TRY(wait_all(steps));

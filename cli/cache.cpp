@@ -191,7 +191,7 @@ Result<Descriptor> Cache::lock() const {
   bool told = false;
   while (::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return system_failed(folder_, errno);
-    if (InterruptGuard::interrupted()) return Status(Code::kCancelled, "interrupted");
+    PTERYX_TRY(InterruptGuard::check());
     if (!told) note("pteryx: waiting for another conversion to finish\n");
     told = true;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));

@@ -60,7 +60,7 @@ Result<Scores> evaluate(generate::Model& m, std::vector<int64_t> ids, int64_t ch
   for (size_t begin = 0; begin + 1 < ids.size(); begin += window) {
     const size_t end = std::min(begin + window, ids.size() - 1);
     for (size_t at = begin; at < end; at += step) {
-      if (InterruptGuard::interrupted()) return Status(Code::kCancelled, "interrupted");
+      PTERYX_TRY(InterruptGuard::check());
       progress.set(at, ids.size());
       const size_t count = std::min(step, end - at);
       PTERYX_ASSIGN(const Steps::Drawn d, m.steps().run(std::span(ids).subspan(at, count),

@@ -40,6 +40,10 @@ InterruptGuard::~InterruptGuard() {
 
 int InterruptGuard::signal() { return first; }
 
+Status InterruptGuard::check() {
+  return interrupted() ? Status(Code::kCancelled, "interrupted") : Status();
+}
+
 void explain_truncated_files() {
   struct sigaction action = {};
   action.sa_handler = [](int) {

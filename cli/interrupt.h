@@ -3,6 +3,8 @@
 
 #include <csignal>
 
+#include "pteryx/base/status.h"
+
 namespace pteryx::cli {
 
 // While there is one of these, the first Ctrl-C only sets a flag, and so do SIGTERM and SIGHUP; a
@@ -17,6 +19,8 @@ class InterruptGuard {
   // Whether one came since the youngest guard was made, and which; 0: none.
   static bool interrupted() { return signal() != 0; }
   static int signal();
+  // kCancelled if one came.
+  static Status check();
 
  private:
   struct sigaction interrupt_before_ = {};

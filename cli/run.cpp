@@ -261,7 +261,7 @@ Result<int> run_batch(Session& session, const Options& o) {
     at = end + 1;
     ++number;
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    if (InterruptGuard::interrupted()) return Status(Code::kCancelled, "interrupted");
+    PTERYX_TRY(InterruptGuard::check());
     const json result = run_line(session, o, line, number);
     const bool ok = !result.contains("error");
     ran += ok ? 1 : 0;

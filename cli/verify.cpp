@@ -271,7 +271,7 @@ int verify(const Options& o) {
   progress.begin("running the cases");
   size_t done = 0;
   for (const json& c : (*manifest)["cases"]) {
-    if (InterruptGuard::interrupted()) return fail(Status(Code::kCancelled, "interrupted"));
+    if (const Status s = InterruptGuard::check(); !s.ok()) return fail(s);
     progress.set(done++, (*manifest)["cases"].size());
     Outcome outcome;
     try {

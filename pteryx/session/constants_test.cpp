@@ -1,7 +1,5 @@
 // Constants in another layout than the file's, made by the session. SPDX-License-Identifier:
 // BSD-3-Clause
-#include <cstdlib>
-
 #include <gtest/gtest.h>
 
 #include "pteryx/graph/passes/passes.h"
