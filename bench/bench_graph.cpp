@@ -11,6 +11,7 @@
 #include "pteryx/ops/table.h"
 #include "pteryx/session/inspect.h"
 #include "pteryx/session/layout.h"
+#include "pteryx/session/native/blocking.h"
 
 namespace pteryx::bench {
 namespace {
@@ -218,17 +219,19 @@ void GraphMaker::output(graph::ValueId from) {
 }
 
 Runner::Runner(graph::Graph g, const RunOptions& options) : constants_(device(), pool().sources()) {
+  constexpr uint32_t kRecordings = 16;
   const ops::PlanContext context =
       must(make_context(device()->caps(), options.routes, options.precision));
   Layout layout = must(make_layout(g, context, {}));
-  method_ =
-      must(Method::create(std::move(g), std::move(layout), device(), context, constants_, {}));
+  method_ = std::make_unique<exec::Method>(std::move(g), std::move(layout), context, constants_,
+                                           kRecordings);
+  must(blocking::load(*method_, *device()));
   run();
   const uint64_t before = device()->counters().dispatches;
   run();
   dispatches_ = device()->counters().dispatches - before;
 }
 
-void Runner::run() { must(method_->run({}).ok() ? Status() : device_error("run failed")); }
+void Runner::run() { must(blocking::run(*method_, *device(), {})); }
 
 }  // namespace pteryx::bench

@@ -10,7 +10,7 @@
 
 #include "pteryx/gpu/device.h"
 #include "pteryx/graph/graph.h"
-#include "pteryx/session/method.h"
+#include "pteryx/session/exec/method.h"
 
 namespace pteryx::bench {
 
@@ -55,8 +55,8 @@ class Runner {
   uint64_t dispatches() const { return dispatches_; }
 
  private:
-  ConstantPool constants_;
-  std::unique_ptr<Method> method_;
+  exec::ConstantPool constants_;
+  std::unique_ptr<exec::Method> method_;
   uint64_t dispatches_ = 0;
 };
 

@@ -10,6 +10,8 @@
 
 #include "model.h"
 
+#include "pteryx/session/native/blocking.h"
+
 namespace pteryx::cli {
 namespace {
 
@@ -46,7 +48,7 @@ std::vector<int64_t> some_tokens(int64_t count, int64_t vocabulary) {
 
 Status wait_all(Steps& steps) {
   while (steps.under_way() > 0) {
-    auto token = steps.take();
+    auto token = blocking::take(steps);
     if (!token.ok()) return std::move(token).status();
   }
   return {};
@@ -59,8 +61,8 @@ Status read_prompt(generate::Model& m, std::span<const int64_t> ids) {
     const size_t count = std::min(chunk, ids.size() - at);
     const bool last = at + count == ids.size();
     const auto position = static_cast<int64_t>(at);
-    PTERYX_TRY(last ? m.steps().start(ids.subspan(at, count), position)
-                    : m.steps().feed(ids.subspan(at, count), position));
+    PTERYX_TRY(last ? blocking::start(m.steps(), ids.subspan(at, count), position)
+                    : blocking::feed(m.steps(), ids.subspan(at, count), position));
   }
   return wait_all(m.steps());
 }
@@ -86,7 +88,7 @@ Result<Row> bench_text(generate::Model& m, int64_t context, int64_t count, int r
   for (int i = -1; i < repeats; ++i) {
     PTERYX_TRY(InterruptGuard::check());
     const int64_t first = 1;
-    PTERYX_TRY(steps.start(std::span(&first, 1), context));
+    PTERYX_TRY(blocking::start(steps, std::span(&first, 1), context));
     PTERYX_TRY(wait_all(steps));
     const auto start = Clock::now();
     host = 0;
@@ -94,9 +96,9 @@ Result<Row> bench_text(generate::Model& m, int64_t context, int64_t count, int r
     for (int64_t taken = 0; taken < count; ++taken) {
       const auto before = Clock::now();
       for (; started < count && steps.under_way() < steps.depth(); ++started)
-        PTERYX_TRY(steps.start_next(context + 1 + started));
+        PTERYX_TRY(blocking::start_next(steps, context + 1 + started));
       host += seconds_since(before);
-      auto token = steps.take();
+      auto token = blocking::take(steps);
       if (!token.ok()) return std::move(token).status();
     }
     if (i >= 0) row.speeds.push_back(static_cast<double>(count) / seconds_since(start));

@@ -8,6 +8,8 @@
 
 #include "model.h"
 
+#include "pteryx/session/native/blocking.h"
+
 namespace pteryx::cli {
 namespace {
 
@@ -63,8 +65,9 @@ Result<Scores> evaluate(generate::Model& m, std::vector<int64_t> ids, int64_t ch
       PTERYX_TRY(InterruptGuard::check());
       progress.set(at, ids.size());
       const size_t count = std::min(step, end - at);
-      PTERYX_ASSIGN(const Steps::Drawn d, m.steps().run(std::span(ids).subspan(at, count),
-                                                        static_cast<int64_t>(at - begin)));
+      PTERYX_ASSIGN(const Steps::Drawn d,
+                    blocking::run(m.steps(), std::span(ids).subspan(at, count),
+                                  static_cast<int64_t>(at - begin)));
       if (d.all.size() != count * width)
         return unsupported("the model gives the logits of the last position only");
       for (size_t i = 0; i < count; ++i) score(d.all.subspan(i * width, width), ids[at + i + 1], s);

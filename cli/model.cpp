@@ -58,7 +58,9 @@ Result<std::unique_ptr<generate::Model>> load(const std::string& program, const 
   options.load = load_options(a.run, device, &progress);
   if (!options.load.precision) options.load.precision = Precision::kF16;
   options.load.all_logits = a.all_logits;
-  options.tokenizer = a.tokenizer;
+  if (!a.tokenizer.empty()) {
+    PTERYX_ASSIGN(options.tokenizer, open_source(a.tokenizer));
+  }
   options.depth = a.depth;
   options.ids_only = a.ids_only;
   return generate::Model::load(program, options);

@@ -35,7 +35,9 @@
 
 namespace pteryx {
 
+namespace exec {
 class Method;
+}
 namespace gpu {
 class Device;
 struct Counters;
@@ -144,10 +146,37 @@ struct LoadOptions {
   std::function<bool(std::string_view what, uint64_t done, uint64_t total)> progress = nullptr;
 };
 
+struct RunOptions {
+  static constexpr uint64_t kAllOutputs = ~uint64_t{0};
+  // Bit i: output i is wanted; the others come as None, and what only they need is left out where
+  // that is possible. Outputs behind the 64th are always wanted.
+  uint64_t outputs = kAllOutputs;
+};
+
+// A run that is under way: never waits. Destroyed before it is finished, it ends where it is.
+class Run {
+ public:
+  Run(Run&& other) noexcept;
+  Run& operator=(Run&& other) noexcept;
+  ~Run();
+
+  // Does what can be done now; true once outputs() are there. Errors: those of Session::run; they
+  // end it.
+  Result<bool> advance();
+  // Valid until the next run of the same method.
+  std::span<const Value> outputs() const;
+
+ private:
+  friend class Session;
+  Run(exec::Method& method, uint64_t number) : method_(&method), number_(number) {}
+  exec::Method* method_;
+  uint64_t number_;
+};
+
 class Session {
  public:
-  // Loads a program and plans every method. Errors: kIo, kInvalidProgram, kUnsupported (all
-  // operators at once), kMemory, kDevice, kCancelled.
+  // Loads a program and plans every method; waits until that is done. Errors: kIo,
+  // kInvalidProgram, kUnsupported (all operators at once), kMemory, kDevice, kCancelled.
   static Result<Session> load(const std::string& path, const LoadOptions& options = {});
 
   Session(Session&&) noexcept;
@@ -155,10 +184,17 @@ class Session {
   ~Session();
 
   std::span<const MethodInfo> methods() const;
-  // Runs a method. Outputs stay valid until the next run of the same method; state such as KV
-  // caches is kept. A call with wrong inputs changes nothing. Errors: kInvalidArgument, kDevice.
-  Result<std::span<const Value>> run(std::string_view method, std::span<const Value> inputs);
-  // Puts all state back to what it was after load.
+  // Runs a method, and waits for it. Outputs stay valid until the next run of the same method;
+  // state such as KV caches is kept. A call with wrong inputs changes nothing; one that fails after
+  // it changed state says so. Errors: kInvalidArgument, kDevice, kMemory.
+  Result<std::span<const Value>> run(std::string_view method, std::span<const Value> inputs,
+                                     const RunOptions& options = {});
+  // The same without waiting. The inputs' memory stands until it is finished; one run of a method
+  // at a time.
+  Result<Run> start(std::string_view method, std::span<const Value> inputs,
+                    const RunOptions& options = {});
+  // Puts all state back to what it was after load. Errors: kInvalidArgument while a run is under
+  // way, kDevice.
   Status reset();
   // A blob that the program carries under a name, such as a tokenizer.
   // Null: there is none.
@@ -167,10 +203,35 @@ class Session {
   const std::shared_ptr<gpu::Device>& device() const;
 
  private:
+  friend class SessionLoad;
   friend class Steps;  // pteryx/session/steps.h
   struct Impl;
   explicit Session(std::unique_ptr<Impl> impl);
-  Method* find(std::string_view method) const;
+  exec::Method* find(std::string_view method) const;
+  std::unique_ptr<Impl> impl_;
+};
+
+// A session that is being loaded, from bytes that may come later: never waits.
+//
+//   SessionLoad load(source, {}, options);
+//   // whenever something may have happened, until it says true:
+//   PTERYX_ASSIGN(const bool done, load.advance());
+//   Session session = load.take();
+class SessionLoad {
+ public:
+  // `data`: .ptd files, in place of LoadOptions::data_files. LoadOptions::device must be there.
+  SessionLoad(std::shared_ptr<const Source> program,
+              std::vector<std::shared_ptr<const Source>> data, LoadOptions options);
+  SessionLoad(SessionLoad&&) noexcept;
+  SessionLoad& operator=(SessionLoad&&) noexcept;
+  ~SessionLoad();
+
+  // Does what can be done now; true once take() has a session. Errors: those of Session::load.
+  Result<bool> advance();
+  Session take();
+
+ private:
+  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -68,6 +68,9 @@ class Rules(unittest.TestCase):
         where = [f for f in files("pteryx") if not is_test(f)]
         self.forbid(r"sleep_for|sleep_until|condition_variable|WaitAny", where, ["pteryx/gpu/native/"],
                     why="gpu/native/blocking.h has the loop that waits")
+        where = [f for f in where if "native" not in f.parts and not f.name.endswith("_native.cpp")]
+        self.forbid(r"include \"pteryx/\w+/native/", [f for f in where if "testing" not in f.parts],
+                    why="only what a page does not have may wait")
 
     def test_sizes_are_multiplied_by_one_helper(self):
         where = [f for f in files("pteryx") if not is_test(f)]

@@ -22,11 +22,11 @@ double log_probability(std::span<const float> logits, int64_t token) {
   return logits[static_cast<size_t>(token)] - peak - std::log(sum);
 }
 
-// Pieces of a prompt that a caller wants a say in between: so many tokens at first, then as many as
+// Chunks of a prompt that a caller wants a say in between: so many tokens at first, then as many as
 // take about so long.
-constexpr size_t kFirstPiece = 32;
-constexpr size_t kSmallestPiece = 8;
-constexpr double kPieceMs = 200;
+constexpr size_t kFirstChunk = 32;
+constexpr size_t kSmallestChunk = 8;
+constexpr double kChunkMs = 200;
 
 // How much of the end of `text` could be the beginning of `stop`.
 size_t overlap(std::string_view text, std::string_view stop) {
@@ -56,8 +56,10 @@ std::string_view name(StopReason reason) {
 }
 
 Status Generator::begin(std::span<const int64_t> ids, const GenerateOptions& options) {
-  PTERYX_TRY(model_.steps().discard());
+  model_.steps().discard();
   reason_ = StopReason::kCancelled;
+  phase_ = Phase::kNothing;
+  piece_.reset();
   const ModelInfo& info = model_.info();
   if (ids.empty()) return invalid_argument("the prompt has no tokens");
   if (static_cast<int64_t>(ids.size()) > info.context) {
@@ -82,7 +84,7 @@ Status Generator::begin(std::span<const int64_t> ids, const GenerateOptions& opt
   position_ = static_cast<int64_t>(read_);
   timings_ = {.prompt_tokens = static_cast<int64_t>(ids.size()),
               .cached_tokens = static_cast<int64_t>(read_)};
-  piece_ = kFirstPiece;
+  timed_chunk_ = kFirstChunk;
   last_.reset();
   held_.clear();
   decoder_.reset();
@@ -93,89 +95,137 @@ Status Generator::begin(std::span<const int64_t> ids, const GenerateOptions& opt
   return {};
 }
 
-Result<Piece> Generator::step() {
+Result<bool> Generator::advance() {
+  if (piece_) return true;
   if (done()) return invalid_argument("the text is complete: begin another");
-  if (read_ < input_.size()) return read_input();
-  if (options_.log_probabilities) {
-    const int64_t last = ids_.back();
-    return step_with_logits(std::span(&last, 1));
-  }
-  return next_token();
+  auto there = proceed();
+  // Steps that ran ahead of one that failed have read no token of the text: they end with it.
+  if (!there.ok()) cancel();
+  return there;
 }
 
-// Steps that ran ahead of one that failed have read no token of the text: they end with it.
-Result<Piece> Generator::next_token() {
-  PTERYX_TRY(fill());
-  auto token = model_.steps().take();
-  if (token.ok()) return accept(*token, std::nullopt);
-  cancel();
-  return std::move(token).status();
+Piece Generator::piece() {
+  Piece piece = piece_ ? std::move(*piece_) : Piece{};
+  piece_.reset();
+  return piece;
 }
 
-size_t Generator::next_piece() const {
-  const auto chunk = static_cast<size_t>(model_.info().chunk);
-  return std::min(input_.size() - read_, options_.responsive ? std::min(piece_, chunk) : chunk);
-}
-
-// All but the last of the prompt: waits for nothing, unless the caller wants to hear of it.
-Status Generator::read_piece(std::span<const int64_t> tokens) {
+Result<bool> Generator::proceed() {
   Steps& steps = model_.steps();
-  if (!options_.responsive) return steps.feed(tokens, position_);
-  const Clock::time_point start = Clock::now();
-  PTERYX_TRY(steps.start(tokens, position_));
-  PTERYX_TRY(steps.discard());  // what it draws is known already
-  const double ms = ms_between(start, Clock::now());
+  for (;;) {
+    PTERYX_ASSIGN(const bool begun, steps.advance());
+    if (!begun) return false;
+    switch (phase_) {
+      case Phase::kNothing:
+        if (read_ < input_.size()) {
+          PTERYX_TRY(begin_chunk());
+        } else if (options_.log_probabilities) {
+          PTERYX_TRY(steps.run(std::span(&ids_.back(), 1), position_));
+          phase_ = Phase::kLogits;
+        } else {
+          phase_ = Phase::kDrawing;
+        }
+        break;
+      case Phase::kFeeding:
+        finish_chunk();
+        piece_.emplace();
+        return true;
+      case Phase::kTiming: {
+        PTERYX_ASSIGN(const std::optional<int32_t> known, steps.take());
+        if (!known) return false;
+        note_time();
+        finish_chunk();
+        piece_.emplace();
+        return true;
+      }
+      case Phase::kStarting:
+        finish_chunk();
+        phase_ = Phase::kDrawing;
+        break;
+      case Phase::kLogits: return take_logits();
+      case Phase::kDrawing:
+        if (!wants_more()) return take_token();
+        PTERYX_TRY(steps.start_next(position_));
+        ++position_;
+        break;
+    }
+  }
+}
+
+size_t Generator::next_chunk() const {
+  const auto largest = static_cast<size_t>(model_.info().chunk);
+  return std::min(input_.size() - read_,
+                  options_.responsive ? std::min(timed_chunk_, largest) : largest);
+}
+
+// The last one draws the first token. Of the others nothing comes back, unless the caller wants to
+// hear of them.
+Status Generator::begin_chunk() {
+  Steps& steps = model_.steps();
+  chunk_ = next_chunk();
+  chunk_started_ = Clock::now();
+  const std::span<const int64_t> tokens = std::span(input_).subspan(read_, chunk_);
+  const bool last = read_ + chunk_ == input_.size();
+  if (last && options_.log_probabilities) {
+    phase_ = Phase::kLogits;
+    return steps.run(tokens, position_);
+  }
+  if (last || options_.responsive) {
+    phase_ = last ? Phase::kStarting : Phase::kTiming;
+    return steps.start(tokens, position_);
+  }
+  phase_ = Phase::kFeeding;
+  return steps.feed(tokens, position_);
+}
+
+void Generator::finish_chunk() {
+  const auto begin = input_.begin() + static_cast<ptrdiff_t>(read_);
+  cached_.insert(cached_.end(), begin, begin + static_cast<ptrdiff_t>(chunk_));
+  read_ += chunk_;
+  position_ += static_cast<int64_t>(chunk_);
+  phase_ = Phase::kNothing;
+}
+
+void Generator::note_time() {
+  const double ms = ms_between(chunk_started_, Clock::now());
   const bool compiled = read_ > static_cast<size_t>(timings_.cached_tokens);
-  if (ms < kPieceMs / 2) {
-    piece_ *= 2;
-  } else if (ms > kPieceMs * 2 && compiled && piece_ > kSmallestPiece) {
-    piece_ /= 2;
+  if (ms < kChunkMs / 2) {
+    timed_chunk_ *= 2;
+  } else if (ms > kChunkMs * 2 && compiled && timed_chunk_ > kSmallestChunk) {
+    timed_chunk_ /= 2;
   }
-  return {};
 }
 
-// A piece at a time; the last one draws the first token.
-Result<Piece> Generator::read_input() {
-  const size_t count = next_piece();
-  const std::span<const int64_t> tokens = std::span(input_).subspan(read_, count);
-  const bool last = read_ + count == input_.size();
-  if (last && options_.log_probabilities) return step_with_logits(tokens);
-  PTERYX_TRY(last ? model_.steps().start(tokens, position_) : read_piece(tokens));
-  read_ += count;
-  position_ += static_cast<int64_t>(count);
-  cached_.insert(cached_.end(), tokens.begin(), tokens.end());
-  if (!last) return Piece{};
-  return next_token();
-}
-
-Result<Piece> Generator::step_with_logits(std::span<const int64_t> tokens) {
-  auto drawn = model_.steps().run(tokens, position_);
-  if (!drawn.ok()) {
-    cancel();
-    return std::move(drawn).status();
-  }
+Result<bool> Generator::take_logits() {
+  const Steps::Drawn& drawn = model_.steps().drawn();
   if (read_ < input_.size()) {
-    read_ += tokens.size();
-    cached_.insert(cached_.end(), tokens.begin(), tokens.end());
-  }
-  position_ += static_cast<int64_t>(tokens.size());
-  return accept(drawn->token, log_probability(drawn->logits, drawn->token));
-}
-
-// Starts as many steps as may run ahead and can be of use.
-Status Generator::fill() {
-  Steps& steps = model_.steps();
-  while (steps.under_way() < steps.depth()) {
-    const int64_t drawn = timings_.new_tokens + steps.under_way();
-    const bool enough = options_.max_new_tokens >= 0 && drawn >= options_.max_new_tokens;
-    if (enough || position_ >= model_.info().context) break;
-    PTERYX_TRY(steps.start_next(position_));
+    finish_chunk();
+  } else {
     ++position_;
   }
-  return {};
+  phase_ = Phase::kNothing;
+  PTERYX_TRY(accept(drawn.token, log_probability(drawn.logits, drawn.token)));
+  return true;
 }
 
-Result<Piece> Generator::accept(int64_t token, std::optional<double> log_probability) {
+Result<bool> Generator::take_token() {
+  PTERYX_ASSIGN(const std::optional<int32_t> token, model_.steps().take());
+  if (!token) return false;
+  phase_ = Phase::kNothing;
+  PTERYX_TRY(accept(*token, std::nullopt));
+  return true;
+}
+
+// Whether another step may run ahead and can be of use.
+bool Generator::wants_more() const {
+  const Steps& steps = model_.steps();
+  if (steps.under_way() >= steps.depth()) return false;
+  const int64_t drawn = timings_.new_tokens + steps.under_way();
+  const bool enough = options_.max_new_tokens >= 0 && drawn >= options_.max_new_tokens;
+  return !enough && position_ < model_.info().context;
+}
+
+Status Generator::accept(int64_t token, std::optional<double> log_probability) {
   const Clock::time_point now = Clock::now();
   if (timings_.new_tokens == 0) {
     timings_.prompt_ms = ms_between(started_, now);
@@ -184,58 +234,58 @@ Result<Piece> Generator::accept(int64_t token, std::optional<double> log_probabi
   timings_.decode_ms = ms_between(first_, now);
   if (last_) cached_.push_back(*last_);  // the step that drew this one read it
   last_ = token;
-  Piece piece{.token = token, .text = {}, .log_probability = log_probability};
+  Piece& piece =
+      piece_.emplace(Piece{.token = token, .text = {}, .log_probability = log_probability});
   if (!options_.ignore_end && contains(model_.info().eos, token)) {
-    PTERYX_TRY(stop(StopReason::kEnd, piece));
-    return piece;
+    stop(StopReason::kEnd, piece);
+    return {};
   }
   if (contains(options_.stop_ids, token)) {
-    PTERYX_TRY(stop(StopReason::kStopId, piece));
-    return piece;
+    stop(StopReason::kStopId, piece);
+    return {};
   }
   ids_.push_back(token);
   ++timings_.new_tokens;
   if (decoder_) {
     PTERYX_ASSIGN(const std::string text, decoder_->push(static_cast<llm::TokenId>(token)));
-    PTERYX_TRY(emit(text, piece));
+    emit(text, piece);
   }
-  if (!done() && timings_.new_tokens == options_.max_new_tokens)
-    PTERYX_TRY(stop(StopReason::kLength, piece));
+  if (!done() && timings_.new_tokens == options_.max_new_tokens) stop(StopReason::kLength, piece);
   const bool out_of_room = position_ >= model_.info().context && model_.steps().under_way() == 0;
   if (!done() && out_of_room) {
     if (options_.shift) {
       shift();
     } else {
-      PTERYX_TRY(stop(StopReason::kContext, piece));
+      stop(StopReason::kContext, piece);
     }
   }
-  return piece;
+  return {};
 }
 
 // Text goes out unless it may be the beginning of a stop text.
-Status Generator::emit(const std::string& text, Piece& piece) {
+void Generator::emit(const std::string& text, Piece& piece) {
   held_ += text;
   size_t end = std::string::npos;
   for (const std::string& s : options_.stop) end = std::min(end, held_.find(s));
   if (end != std::string::npos) {
     held_.resize(end);
     decoder_.reset();
-    return stop(StopReason::kStopText, piece);
+    stop(StopReason::kStopText, piece);
+    return;
   }
   size_t keep = 0;
   for (const std::string& s : options_.stop) keep = std::max(keep, overlap(held_, s));
   piece.text = held_.substr(0, held_.size() - keep);
   held_.erase(0, held_.size() - keep);
-  return {};
 }
 
-Status Generator::stop(StopReason reason, Piece& piece) {
+void Generator::stop(StopReason reason, Piece& piece) {
   reason_ = reason;
   if (decoder_) held_ += decoder_->finish();
   piece.text += held_;
   held_.clear();
   // What steps that ran ahead wrote into the caches stands behind the end of the text.
-  return model_.steps().discard();
+  model_.steps().discard();
 }
 
 // The newer half of the text, behind its first token, is read again from position 0 on.
@@ -256,8 +306,8 @@ void Generator::shift() {
 void Generator::cancel() {
   if (done()) return;
   Piece ignored;
-  const Status s = stop(StopReason::kCancelled, ignored);
-  static_cast<void>(s.ok());
+  stop(StopReason::kCancelled, ignored);
+  piece_.reset();
 }
 
 }  // namespace pteryx::generate

@@ -1,10 +1,9 @@
-// Text from a language model, as a machine that is stepped: the command line, a server and a page
-// drive it alike.
+// Text from a language model, as a job: the command line, a server and a page drive it alike.
 //
 //   Generator g(model);
 //   PTERYX_TRY(g.begin(ids, options));
 //   while (!g.done()) {
-//     PTERYX_ASSIGN(const Piece piece, g.step());
+//     PTERYX_ASSIGN(const Piece piece, g.step());  // or advance(), where nothing may wait
 //     show(piece.text);
 //   }
 // SPDX-License-Identifier: BSD-3-Clause
@@ -76,8 +75,12 @@ class Generator {
   // is not computed again. Errors: kInvalidArgument for ids outside the vocabulary, no ids, or more
   // than the context has room for.
   Status begin(std::span<const int64_t> ids, const GenerateOptions& options);
-  // Reads a chunk of the prompt, or gives the next token. Errors, which end the text:
-  // kInvalidProgram where the model's logits are not finite.
+  // Reads a chunk of the prompt, or gives the next token; true once piece() is there. Errors, which
+  // end the text: kInvalidProgram where the model's logits are not finite, kDevice.
+  Result<bool> advance();
+  // What advance() made; the next call of it makes another.
+  Piece piece();
+  // Both, waiting.
   Result<Piece> step();
   void cancel();
   bool done() const { return reason_ != StopReason::kNone; }
@@ -93,15 +96,27 @@ class Generator {
  private:
   using Clock = std::chrono::steady_clock;
 
-  Result<Piece> read_input();
-  size_t next_piece() const;
-  Status read_piece(std::span<const int64_t> tokens);
-  Status fill();
-  Result<Piece> accept(int64_t token, std::optional<double> log_probability);
-  Result<Piece> next_token();
-  Result<Piece> step_with_logits(std::span<const int64_t> tokens);
-  Status emit(const std::string& text, Piece& piece);
-  Status stop(StopReason reason, Piece& piece);
+  // What was begun with the model's steps, and is done once they say so.
+  enum class Phase : uint8_t {
+    kNothing,
+    kFeeding,   // a chunk of the prompt goes into the caches
+    kTiming,    // the same, waited for, so that the caller hears how far it is
+    kStarting,  // the end of the prompt, which draws the first token
+    kLogits,    // a token with its logits
+    kDrawing,   // tokens, some of them ahead
+  };
+
+  Result<bool> proceed();
+  Result<bool> take_logits();
+  Result<bool> take_token();
+  Status begin_chunk();
+  size_t next_chunk() const;
+  void finish_chunk();
+  void note_time();
+  bool wants_more() const;
+  Status accept(int64_t token, std::optional<double> log_probability);
+  void emit(const std::string& text, Piece& piece);
+  void stop(StopReason reason, Piece& piece);
   void shift();
 
   Model& model_;
@@ -109,15 +124,19 @@ class Generator {
   std::vector<int64_t> ids_;
   std::vector<int64_t> input_;   // what is read before tokens are drawn
   size_t read_ = 0;              // of it
-  size_t piece_ = 0;             // tokens of it to read at once, where the caller wants a say
+  size_t chunk_ = 0;             // tokens of it that are read now
+  size_t timed_chunk_ = 0;       // tokens of it to read at once, where the caller wants a say
   std::vector<int64_t> cached_;  // tokens whose rows the caches hold, by position
   std::optional<int64_t> last_;  // drawn, and perhaps not yet in the caches
   int64_t position_ = 0;         // of the next step
   std::optional<llm::StreamDecoder> decoder_;
   std::string held_;  // text that may be the beginning of a stop text
   StopReason reason_ = StopReason::kCancelled;
+  Phase phase_ = Phase::kNothing;
+  std::optional<Piece> piece_;
   Timings timings_;
   Clock::time_point started_;
+  Clock::time_point chunk_started_;
   Clock::time_point first_;
 };
 

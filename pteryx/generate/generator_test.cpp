@@ -11,6 +11,7 @@
 #include "pteryx/gpu/device.h"
 #include "pteryx/gpu/testing/compute.h"
 #include "pteryx/program/testing/damaged_program.h"
+#include "pteryx/session/native/blocking.h"
 
 namespace pteryx::generate {
 namespace {
@@ -36,10 +37,16 @@ std::string byte_tokenizer() {
       vocabulary);
 }
 
+SourcePtr open(const std::string& path) {
+  auto source = open_source(path);
+  EXPECT_TRUE(source.ok()) << source.status().message();
+  return source.ok() ? std::move(source).value() : nullptr;
+}
+
 std::unique_ptr<Model> load(const std::string& tokenizer = "") {
   ModelOptions options;
   options.load.device = device();
-  options.tokenizer = tokenizer;
+  if (!tokenizer.empty()) options.tokenizer = open(tokenizer);
   auto m = Model::load(std::string(PTERYX_TEST_DATA) + "/fixtures/llm/qwen3_like_q4.pte", options);
   EXPECT_TRUE(m.ok()) << m.status().message();
   return m.ok() ? std::move(m).value() : nullptr;
@@ -139,9 +146,9 @@ TEST(Generator, APromptOfManyChunksGivesWhatOneGives) {
   EXPECT_EQ(o.ids.size(), 1U);
   EXPECT_EQ(o.reason, StopReason::kContext);
   // One token at a time.
-  auto drawn = m->steps().run(std::span(prompt).first(1), 0);
+  auto drawn = blocking::run(m->steps(), std::span(prompt).first(1), 0);
   for (size_t i = 1; i < prompt.size(); ++i)
-    drawn = m->steps().run(std::span(prompt).subspan(i, 1), static_cast<int64_t>(i));
+    drawn = blocking::run(m->steps(), std::span(prompt).subspan(i, 1), static_cast<int64_t>(i));
   ASSERT_TRUE(drawn.ok());
   EXPECT_EQ(drawn->token, o.ids[0]);
 }
@@ -195,7 +202,7 @@ TEST(Generator, LogProbabilitiesAreThoseOfTheLogits) {
   Ids tokens = kPrompt;
   int64_t position = 0;
   for (size_t i = 0; i < want.size(); ++i) {
-    const auto drawn = m->steps().run(tokens, position);
+    const auto drawn = blocking::run(m->steps(), tokens, position);
     ASSERT_TRUE(drawn.ok());
     double sum = 0;
     for (const float v : drawn->logits) sum += std::exp(static_cast<double>(v));
@@ -334,7 +341,7 @@ TEST_F(WithTokenizer, TheEndTokenEndsTheText) {
 TEST(Model, ATokenizerOfAnotherModelIsRefused) {
   ModelOptions options;
   options.load.device = device();
-  options.tokenizer = std::string(PTERYX_TEST_DATA) + "/fixtures/tokenizers/gpt2.json";
+  options.tokenizer = open(std::string(PTERYX_TEST_DATA) + "/fixtures/tokenizers/gpt2.json");
   const auto m =
       Model::load(std::string(PTERYX_TEST_DATA) + "/fixtures/llm/qwen3_like_q4.pte", options);
   ASSERT_FALSE(m.ok());

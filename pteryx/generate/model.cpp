@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/base/advance_all.h"
 #include "pteryx/base/source.h"
 #include "pteryx/llm/tokenizer/embedded.h"
 #include "pteryx/program/vocabulary.h"
@@ -15,21 +16,26 @@ namespace {
 
 constexpr std::string_view kMethod = "forward";
 
-// A blob of the program, "" where it has none.
-Result<std::string> named_text(const Session& session, std::string_view key) {
-  const SourcePtr data = session.named_data(key);
-  return data == nullptr ? std::string() : read_all(*data, llm::kLargestTokenizer);
+// What is fetched of a program's blobs, in this order.
+enum Text : uint8_t { kTemplate, kTokenizer, kTokenizerKind };
+
+std::string text_of(const FetchedBytes& fetched) {
+  const Bytes bytes = fetched.bytes();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// What a metadata method gives; nothing where the program has no such method.
+// What a metadata method gives; nothing where the program has no such method. It has no
+// instructions, so that it is finished at once.
 std::vector<int64_t> metadata(Session& session, std::string_view name) {
   std::vector<int64_t> numbers;
   const auto known = std::any_of(session.methods().begin(), session.methods().end(),
                                  [&](const MethodInfo& m) { return m.name == name; });
   if (!known) return numbers;
-  const auto outputs = session.run(name, {});
-  if (!outputs.ok()) return numbers;
-  for (const Value& v : *outputs) {
+  auto run = session.start(name, {});
+  if (!run.ok()) return numbers;
+  const auto finished = run->advance();
+  if (!finished.ok() || !*finished) return numbers;
+  for (const Value& v : run->outputs()) {
     if (v.integer() != nullptr) numbers.push_back(*v.integer());
     if (v.flag() != nullptr) numbers.push_back(*v.flag() ? 1 : 0);
   }
@@ -50,24 +56,77 @@ const MethodInfo* find(const Session& session, std::string_view name) {
 
 }  // namespace
 
-Result<std::unique_ptr<Model>> Model::load(const std::string& path, const ModelOptions& options) {
-  LoadOptions load = options.load;
-  load.sampling = true;
-  PTERYX_ASSIGN(Session session, Session::load(path, load));
-  const MethodInfo* forward = find(session, kMethod);
+ModelLoad::ModelLoad(const SourcePtr& program, std::vector<SourcePtr> data, ModelOptions options)
+    : name_(program->name()), options_(std::move(options)), session_(program, std::move(data), [&] {
+        LoadOptions load = options_.load;
+        load.sampling = true;
+        return load;
+      }()) {}
+
+Result<bool> ModelLoad::advance() {
+  if (stage_ == Stage::kSession) {
+    PTERYX_ASSIGN(const bool loaded, session_.advance());
+    if (!loaded) return false;
+    model_.reset(new Model(session_.take()));
+    PTERYX_TRY(model_->open(name_, options_.depth));
+    PTERYX_TRY(begin_tokenizer());
+    stage_ = Stage::kTokenizer;
+  }
+  if (stage_ == Stage::kTokenizer) {
+    PTERYX_ASSIGN(const bool read, advance_all(texts_));
+    if (!read) return false;
+    Status s = finish_tokenizer();
+    if (!s.ok()) return std::move(s).during(fmt::format("loading {}", name_));
+    stage_ = Stage::kDone;
+  }
+  return true;
+}
+
+Status ModelLoad::fetch(const SourcePtr& source) {
+  const uint64_t size = source == nullptr ? 0 : source->size();
+  if (size > llm::kLargestTokenizer) {
+    return invalid_program(
+        fmt::format("{}: a tokenizer or chat template of {} bytes, expected at "
+                    "most {}",
+                    source->name(), size, llm::kLargestTokenizer));
+  }
+  const SourcePtr nothing = std::make_shared<MemorySource>("", Bytes());
+  texts_.emplace_back(source == nullptr ? nothing : source, 0, size, 1);
+  return {};
+}
+
+Status ModelLoad::begin_tokenizer() {
+  if (options_.ids_only) return {};
+  const Session& session = model_->session();
+  PTERYX_TRY(fetch(session.named_data(program::kChatTemplateKey)));
+  const bool own = options_.tokenizer == nullptr;
+  PTERYX_TRY(fetch(own ? session.named_data(program::kTokenizerKey) : options_.tokenizer));
+  return fetch(own ? session.named_data(program::kTokenizerKindKey) : nullptr);
+}
+
+Status ModelLoad::finish_tokenizer() {
+  if (options_.ids_only) return {};
+  model_->chat_template_ = text_of(texts_[kTemplate]);
+  const Bytes file = texts_[kTokenizer].bytes();
+  llm::TokenizerPtr tokenizer;
+  if (options_.tokenizer != nullptr) {
+    PTERYX_ASSIGN(tokenizer, llm::read_tokenizer(file));
+  } else if (model_->session().named_data(program::kTokenizerKey) != nullptr) {
+    PTERYX_ASSIGN(tokenizer, llm::read_embedded_tokenizer(file, text_of(texts_[kTokenizerKind])));
+  }
+  return tokenizer == nullptr ? Status() : model_->take(std::move(tokenizer));
+}
+
+Status Model::open(const std::string& name, uint32_t depth) {
+  const MethodInfo* forward = find(session_, kMethod);
   if (forward == nullptr || forward->inputs.size() != 3 || forward->outputs.size() != 2) {
     return unsupported(
         fmt::format("{} is not a language model with a KV cache: expected a method "
                     "'forward' (tokens [1, S], position [1]) -> logits",
-                    path));
+                    name));
   }
-  PTERYX_ASSIGN(Steps steps, Steps::open(session, kMethod, options.depth));
-  std::unique_ptr<Model> m(new Model(std::move(session), std::move(steps)));
-  PTERYX_TRY(m->read_info());
-  if (options.ids_only) return m;
-  Status s = m->read_tokenizer(options.tokenizer);
-  if (!s.ok()) return std::move(s).during(fmt::format("loading {}", path));
-  return m;
+  PTERYX_ASSIGN(steps_, Steps::open(session_, kMethod, depth));
+  return read_info();
 }
 
 Status Model::read_info() {
@@ -77,7 +136,7 @@ Status Model::read_info() {
   info_.chunk = tokens.back();
   if (const auto longest = number(session_, "get_max_seq_len"); longest && *longest > 0)
     info_.chunk = std::min(info_.chunk, *longest);
-  info_.context = steps_.capacity();
+  info_.context = steps_->capacity();
   if (const auto context = number(session_, "get_max_context_len"); context && *context > 0)
     info_.context = std::min(info_.context, *context);
   info_.bos = number(session_, "get_bos_id");
@@ -85,17 +144,8 @@ Status Model::read_info() {
   return {};
 }
 
-Status Model::read_tokenizer(const std::string& file) {
-  PTERYX_ASSIGN(chat_template_, named_text(session_, program::kChatTemplateKey));
-  if (!file.empty()) {
-    PTERYX_ASSIGN(const std::string bytes, read_all(file, llm::kLargestTokenizer));
-    PTERYX_ASSIGN(tokenizer_, llm::read_tokenizer(std::as_bytes(std::span(bytes))));
-  } else if (session_.named_data(program::kTokenizerKey) != nullptr) {
-    PTERYX_ASSIGN(const std::string bytes, named_text(session_, program::kTokenizerKey));
-    PTERYX_ASSIGN(const std::string kind, named_text(session_, program::kTokenizerKindKey));
-    PTERYX_ASSIGN(tokenizer_, llm::read_embedded_tokenizer(std::as_bytes(std::span(bytes)), kind));
-  }
-  if (tokenizer_ == nullptr) return {};
+Status Model::take(llm::TokenizerPtr tokenizer) {
+  tokenizer_ = std::move(tokenizer);
   PTERYX_TRY(llm::check_fit(*tokenizer_, info_.vocabulary));
   const llm::Vocabulary& v = tokenizer_->vocabulary();
   if (!info_.bos && v.bos) info_.bos = *v.bos;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "pteryx/base/source.h"
 #include "pteryx/llm/tokenizer/tokenizer.h"
 #include "pteryx/pteryx.h"
 #include "pteryx/session/steps.h"
@@ -18,7 +19,7 @@ namespace pteryx::generate {
 
 struct ModelOptions {
   LoadOptions load = {};
-  std::string tokenizer = {};  // a file that takes the place of the program's own
+  SourcePtr tokenizer = nullptr;  // takes the place of the program's own
   bool ids_only = false;  // no tokenizer is read: none is needed, whatever the program's is like
   uint32_t depth = 4;     // steps that run ahead of the caller
 };
@@ -34,27 +35,52 @@ struct ModelInfo {
 
 class Model {
  public:
-  // Errors: those of Session::load, kUnsupported for a program that is not a language model with a
-  // KV cache, kInvalidProgram for a tokenizer that does not fit it.
+  // Waits until it is loaded. Errors: those of Session::load, kUnsupported for a program that is
+  // not a language model with a KV cache, kInvalidProgram for a tokenizer that does not fit it.
   static Result<std::unique_ptr<Model>> load(const std::string& path, const ModelOptions& options);
 
   const ModelInfo& info() const { return info_; }
   Session& session() { return session_; }
-  Steps& steps() { return steps_; }
+  Steps& steps() const { return *steps_; }
   // Null where the program has none, and none was given.
   const llm::Tokenizer* tokenizer() const { return tokenizer_.get(); }
   std::string_view chat_template() const { return chat_template_; }
 
  private:
-  Model(Session session, Steps steps) : session_(std::move(session)), steps_(std::move(steps)) {}
+  friend class ModelLoad;
+  explicit Model(Session session) : session_(std::move(session)) {}
+  Status open(const std::string& name, uint32_t depth);
   Status read_info();
-  Status read_tokenizer(const std::string& file);
+  Status take(llm::TokenizerPtr tokenizer);
 
   Session session_;
-  Steps steps_;
+  std::unique_ptr<Steps> steps_;
   ModelInfo info_;
   llm::TokenizerPtr tokenizer_;
   std::string chat_template_;
+};
+
+// A model that is being loaded: never waits, see SessionLoad.
+class ModelLoad {
+ public:
+  // `data`: .ptd files. Errors of advance(): those of Model::load.
+  ModelLoad(const SourcePtr& program, std::vector<SourcePtr> data, ModelOptions options);
+  Result<bool> advance();
+  std::unique_ptr<Model> take() { return std::move(model_); }
+
+ private:
+  enum class Stage : uint8_t { kSession, kTokenizer, kDone };
+
+  Status begin_tokenizer();
+  Status fetch(const SourcePtr& source);
+  Status finish_tokenizer();
+
+  std::string name_;
+  ModelOptions options_;
+  SessionLoad session_;
+  Stage stage_ = Stage::kSession;
+  std::unique_ptr<Model> model_;
+  std::vector<FetchedBytes> texts_;  // chat template, tokenizer, what kind it is
 };
 
 }  // namespace pteryx::generate

@@ -39,25 +39,25 @@ std::string error_of(const Result<std::span<const Value>>& r, Code code) {
 const std::vector<float> kRows(size_t{4} * 8, 1.0F);
 
 TEST(Narrowing, OfAnInputOnItsWayToTheGpu) {
-  const testing::LoadedGraph loaded(choice(Tensor{.dtype = DType::kI64, .max = {3}}), {});
-  ASSERT_TRUE(loaded.method.ok()) << loaded.method.status().message();
+  testing::LoadedGraph loaded(choice(Tensor{.dtype = DType::kI64, .max = {3}}), {});
+  ASSERT_TRUE(loaded.status().ok()) << loaded.status().message();
   const std::vector<int64_t> good = {0, 3, 1};
   const std::vector<int64_t> far = {0, kFar, 1};
   const Value x = tensor<float>({4, 8}, kRows);
   const Value wrong[] = {x, tensor<int64_t>({3}, far)};
   const Value right[] = {x, tensor<int64_t>({3}, good)};
-  EXPECT_TRUE((*loaded.method)->run(right).ok());
-  EXPECT_EQ(error_of((*loaded.method)->run(wrong), Code::kInvalidArgument),
+  EXPECT_TRUE(loaded.run(right).ok());
+  EXPECT_EQ(error_of(loaded.run(wrong), Code::kInvalidArgument),
             "value 1: element 1 is 4294967296, which does not fit i32");
-  EXPECT_TRUE((*loaded.method)->run(right).ok());
+  EXPECT_TRUE(loaded.run(right).ok());
 }
 
 TEST(Narrowing, OfAnInputThatTheProgramHasInFewerBits) {
-  const testing::LoadedGraph loaded(choice(Tensor{.dtype = DType::kI32, .max = {3}}), {});
-  ASSERT_TRUE(loaded.method.ok()) << loaded.method.status().message();
+  testing::LoadedGraph loaded(choice(Tensor{.dtype = DType::kI32, .max = {3}}), {});
+  ASSERT_TRUE(loaded.status().ok()) << loaded.status().message();
   const std::vector<int64_t> far = {0, 2, kFar};
   const Value wrong[] = {tensor<float>({4, 8}, kRows), tensor<int64_t>({3}, far)};
-  EXPECT_EQ(error_of((*loaded.method)->run(wrong), Code::kInvalidArgument),
+  EXPECT_EQ(error_of(loaded.run(wrong), Code::kInvalidArgument),
             "input 1 of 'forward': element 2 is 4294967296, which does not fit i32");
 }
 
@@ -65,13 +65,13 @@ TEST(Narrowing, OfAConstant) {
   for (const int64_t first : {int64_t{1}, -kFar}) {
     const std::vector<int64_t> indices = {first, 2, 3};
     const Bytes bytes = std::as_bytes(std::span(indices));
-    const testing::LoadedGraph loaded(
+    testing::LoadedGraph loaded(
         choice(Tensor{.dtype = DType::kI64, .max = {3}, .data = {{0, 0, bytes.size()}}}),
         {std::make_shared<MemorySource>("indices", bytes)});
-    EXPECT_EQ(loaded.method.ok(), first == 1);
-    if (loaded.method.ok()) continue;
-    EXPECT_EQ(loaded.method.status().code(), Code::kInvalidProgram);
-    EXPECT_EQ(loaded.method.status().message(),
+    EXPECT_EQ(loaded.status().ok(), first == 1);
+    if (loaded.status().ok()) continue;
+    EXPECT_EQ(loaded.status().code(), Code::kInvalidProgram);
+    EXPECT_EQ(loaded.status().message(),
               "constant value 1: element 0 is -4294967296, which does not fit i32");
   }
 }

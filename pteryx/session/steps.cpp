@@ -1,14 +1,18 @@
-// Steps over a method that feeds itself. SPDX-License-Identifier: BSD-3-Clause
+// SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/session/steps.h"
+
+#include <utility>
 
 #include <fmt/format.h>
 
-#include "pteryx/session/method.h"
+#include "pteryx/session/exec/method.h"
 
 namespace pteryx {
 
 namespace {
+// Inputs and outputs of a method that samples.
 constexpr size_t kTokens = 0;
+constexpr size_t kPosition = 1;
 constexpr size_t kLogits = 0;
 constexpr size_t kToken = 1;
 
@@ -20,101 +24,154 @@ Status not_finite(int64_t position) {
 }
 }  // namespace
 
-Result<Steps> Steps::open(Session& session, std::string_view method, uint32_t depth) {
-  Method* m = session.find(method);
+Result<std::unique_ptr<Steps>> Steps::open(Session& session, std::string_view method,
+                                           uint32_t depth, Caches caches) {
+  exec::Method* const m = session.find(method);
   if (m == nullptr) return invalid_argument(fmt::format("there is no method '{}'", method));
   if (m->graph().inputs.size() != 3 || m->graph().outputs.size() != 2) {
     return unsupported(fmt::format("method '{}' does not draw tokens", method));
   }
-  Status s = m->make_loop(kTokens, kToken, depth);
-  if (!s.ok() && s.code() != Code::kUnsupported) return s;
-  return Steps(*m, s.ok() ? depth : 1, s.ok());
-}
-
-std::array<Value, 3> Steps::inputs(std::span<const int64_t> tokens) {
-  return {tensor<int64_t>({1, static_cast<int64_t>(tokens.size())}, tokens),
-          tensor<int64_t>({1}, std::span<const int64_t>(&position_, 1)),
-          tensor<int32_t>({static_cast<int64_t>(settings_.size())},
-                          std::span<const int32_t>(settings_))};
-}
-
-Status Steps::feed(std::span<const int64_t> tokens, int64_t position) {
-  position_ = position;
-  auto result = method_->run(inputs(tokens), 0);
-  return result.ok() ? Status() : std::move(result).status();
-}
-
-void Steps::note_start(size_t tokens) {
-  drawn_at_[started_++ % depth_] = position_ + static_cast<int64_t>(tokens) - 1;
-}
-
-Status Steps::start(std::span<const int64_t> tokens, int64_t position) {
-  position_ = position;
-  if (ahead_) {
-    PTERYX_TRY(method_->start(inputs(tokens), false));
-    note_start(tokens.size());
-    return {};
+  auto ahead = m->decode_ahead(
+      {.token_input = kTokens, .position_input = kPosition, .token_output = kToken}, depth);
+  if (!ahead.ok() && ahead.status().code() != Code::kUnsupported) return std::move(ahead).status();
+  const bool can = ahead.ok();
+  std::unique_ptr<Steps> steps(
+      new Steps(*m, session.device(), can ? depth : 1, can ? std::move(ahead).value() : nullptr));
+  if (caches == Caches::kOwn) {
+    steps->own_ = m->new_state();
+    steps->state_ = steps->own_.get();
   }
-  if (waiting_) return invalid_argument("no further run can be started");
-  auto outputs = method_->run(inputs(tokens), uint64_t{1} << kToken);
-  if (!outputs.ok()) return std::move(outputs).status();
-  last_ = (*outputs)[kToken].tensor()->as<int32_t>()[0];
-  waiting_ = true;
-  note_start(tokens.size());
+  return steps;
+}
+
+Steps::Steps(exec::Method& method, std::shared_ptr<gpu::Device> device, uint32_t depth,
+             std::unique_ptr<exec::DecodeAhead> ahead)
+    : method_(&method),
+      state_(&method.state()),
+      device_(std::move(device)),
+      depth_(depth),
+      ahead_(std::move(ahead)),
+      drawn_at_(depth) {}
+
+Steps::~Steps() {
+  discard();
+  if (ahead_ != nullptr) method_->runner().forget(*ahead_);
+  if (own_ != nullptr) method_->forget(*own_);
+}
+
+Status Steps::begin(Begun what, std::span<const int64_t> tokens, int64_t position,
+                    exec::RunRequest request) {
+  if (begun_ != Begun::kNothing) return invalid_argument("another step is being started");
+  tokens_.assign(tokens.begin(), tokens.end());
+  position_ = position;
+  inputs_ = {tensor<int64_t>({1, static_cast<int64_t>(tokens_.size())}, tokens_),
+             tensor<int64_t>({1}, std::span<const int64_t>(&position_, 1)),
+             tensor<int32_t>({static_cast<int64_t>(settings_.size())},
+                             std::span<const int32_t>(settings_))};
+  request.inputs = inputs_;
+  request.state = state_;
+  PTERYX_ASSIGN(run_, method_->runner().begin(request));
+  begun_ = what;
   return {};
 }
 
+Status Steps::feed(std::span<const int64_t> tokens, int64_t position) {
+  return begin(Begun::kFeed, tokens, position, {.outputs = 0});
+}
+
+Status Steps::start(std::span<const int64_t> tokens, int64_t position) {
+  if (waiting_) return invalid_argument("no further run can be started");
+  return begin(Begun::kStart, tokens, position,
+               {.outputs = uint64_t{1} << kToken, .ahead = ahead_.get()});
+}
+
 Status Steps::start_next(int64_t position) {
-  if (!ahead_) {
+  if (ahead_ == nullptr || !method_->runner().can_feed(*ahead_)) {
     const int64_t token = last_;
     return start(std::span(&token, 1), position);
   }
   constexpr int64_t kAnything = 0;  // the token is on the GPU
-  position_ = position;
-  PTERYX_TRY(method_->start(inputs(std::span(&kAnything, 1)), true));
-  note_start(1);
-  return {};
+  return begin(Begun::kStart, std::span(&kAnything, 1), position,
+               {.ahead = ahead_.get(), .fed = true});
 }
 
-Result<int32_t> Steps::finish() {
-  if (ahead_) return method_->finish();
-  if (!waiting_) return invalid_argument("no run is under way");
-  waiting_ = false;
-  return last_;
+Status Steps::run(std::span<const int64_t> tokens, int64_t position) {
+  return begin(Begun::kRun, tokens, position, {});
 }
 
-Result<int32_t> Steps::take() {
-  const size_t oldest = started_ - under_way();
-  PTERYX_ASSIGN(const int32_t token, finish());
-  if (token < 0) return not_finite(drawn_at_[oldest % depth_]);
-  return token;
-}
-
-Status Steps::discard() {
-  while (under_way() > 0) {
-    PTERYX_ASSIGN([[maybe_unused]] const int32_t token, finish());
+Result<bool> Steps::advance() {
+  if (begun_ == Begun::kNothing) return true;
+  auto done = proceed();
+  if (done.ok() && !*done) return false;
+  const Begun what = std::exchange(begun_, Begun::kNothing);
+  if (!done.ok()) {
+    method_->runner().cancel(run_);
+    return done;
   }
-  return {};
+  if (what == Begun::kStart) {
+    drawn_at_[started_++ % depth_] = position_ + static_cast<int64_t>(tokens_.size()) - 1;
+    if (ahead_ == nullptr) {
+      last_ = method_->runner().outputs()[kToken].tensor()->as<int32_t>()[0];
+      waiting_ = true;
+    }
+  }
+  if (what == Begun::kRun) PTERYX_TRY(read_logits());
+  return true;
 }
 
-Result<Steps::Drawn> Steps::run(std::span<const int64_t> tokens, int64_t position) {
-  position_ = position;
-  PTERYX_ASSIGN(const auto outputs, method_->run(inputs(tokens)));
+Result<bool> Steps::proceed() {
+  if (ahead_ != nullptr) {
+    PTERYX_ASSIGN(const bool there, ahead_->advance());
+    if (!there) return false;
+  }
+  PTERYX_ASSIGN(const bool caches, state_->advance());
+  if (!caches) return false;
+  return method_->runner().advance();
+}
+
+Status Steps::read_logits() {
+  const std::span<const Value> outputs = method_->runner().outputs();
   const TensorView& logits = *outputs[kLogits].tensor();
   if (logits.dtype != DType::kF32)
     return unsupported(fmt::format("logits of type {}", name(logits.dtype)));
   last_ = outputs[kToken].tensor()->as<int32_t>()[0];
   const std::span<const float> all = logits.as<float>();
   const auto width = static_cast<size_t>(logits.dims.back());
-  const int64_t first = position + static_cast<int64_t>(tokens.size() - all.size() / width);
+  const int64_t first = position_ + static_cast<int64_t>(tokens_.size() - all.size() / width);
   for (size_t row = 0; row < all.size() / width; ++row) {
     if (!ops::can_draw(all.subspan(row * width, width)))
       return not_finite(first + static_cast<int64_t>(row));
   }
-  return Drawn{last_, all.last(width), all};
+  drawn_ = {last_, all.last(width), all};
+  return {};
 }
 
-uint32_t Steps::under_way() const { return ahead_ ? method_->under_way() : (waiting_ ? 1 : 0); }
+Result<std::optional<int32_t>> Steps::take() {
+  const size_t oldest = started_ - under_way();
+  std::optional<int32_t> token;
+  if (ahead_ != nullptr) {
+    PTERYX_ASSIGN(token, ahead_->take());
+    if (!token) return token;
+    last_ = *token;
+  } else {
+    if (!waiting_) return invalid_argument("no run is under way");
+    waiting_ = false;
+    token = last_;
+  }
+  if (*token < 0) return not_finite(drawn_at_[oldest % depth_]);
+  return token;
+}
+
+void Steps::discard() {
+  if (begun_ != Begun::kNothing) method_->runner().cancel(run_);
+  begun_ = Begun::kNothing;
+  waiting_ = false;
+  if (ahead_ != nullptr) ahead_->discard();
+}
+
+uint32_t Steps::under_way() const {
+  return ahead_ != nullptr ? ahead_->under_way() : (waiting_ ? 1 : 0);
+}
 
 int64_t Steps::capacity() const {
   const graph::Graph& g = method_->graph();

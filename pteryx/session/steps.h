@@ -1,62 +1,100 @@
 // Steps of a language model that run ahead of the caller: the token of one is the input of the
-// next, without leaving the GPU. For sessions loaded with LoadOptions::sampling.
+// next, without leaving the GPU. For sessions loaded with LoadOptions::sampling. Nothing waits.
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "pteryx/ops/sample/sample.h"
 #include "pteryx/pteryx.h"
+#include "pteryx/session/exec/decode_ahead.h"
+#include "pteryx/session/exec/runner.h"
 
 namespace pteryx {
 
 class Steps {
  public:
+  enum class Caches : uint8_t {
+    kSession,  // those that runs of the session use too
+    kOwn,
+  };
   // At most `depth` steps are under way; one, where the method does not run on the GPU in one
   // piece. `session` must outlive it. Errors: kUnsupported where the method cannot sample.
-  static Result<Steps> open(Session& session, std::string_view method, uint32_t depth);
+  static Result<std::unique_ptr<Steps>> open(Session& session, std::string_view method,
+                                             uint32_t depth, Caches caches = Caches::kSession);
+  ~Steps();
+  Steps(const Steps&) = delete;
+  Steps& operator=(const Steps&) = delete;
 
   void set(const ops::SampleSettings& settings) { settings_ = settings.words(); }
-  // Brings tokens into the caches and draws nothing. Waits for nothing.
+
+  // Each of these begins something that is done once advance() says true, and not before anything
+  // else is begun. Errors: kInvalidArgument for tokens outside the vocabulary, kDevice.
+  //
+  // Brings tokens into the caches and draws nothing.
   Status feed(std::span<const int64_t> tokens, int64_t position);
   // Starts a step with these tokens, the first at `position`; it draws the token after them.
   Status start(std::span<const int64_t> tokens, int64_t position);
   // The same with the token that the step started before it draws.
   Status start_next(int64_t position);
-  // The token of the oldest step under way; waits for it. Errors: kInvalidProgram where the logits
-  // are not finite, as of run().
-  Result<int32_t> take();
-  // Waits for the steps under way, whose tokens nobody wants.
-  Status discard();
-  // A step that is waited for, with the logits that its token was drawn from.
+  // A step whose token comes with the logits that it was drawn from: drawn().
+  Status run(std::span<const int64_t> tokens, int64_t position);
+  // Errors: those of a run; kInvalidArgument for a position outside the caches, kInvalidProgram
+  // where logits that drawn() would give are not finite.
+  Result<bool> advance();
+
   struct Drawn {
     int32_t token = 0;
     std::span<const float> logits;  // until the next step
     std::span<const float> all;     // of every position, with LoadOptions::all_logits
   };
-  Result<Drawn> run(std::span<const int64_t> tokens, int64_t position);
+  const Drawn& drawn() const { return drawn_; }
+  // The token of the oldest step under way; nothing: it is not there yet. Errors: kInvalidArgument
+  // where none is, kInvalidProgram where the logits are not finite, kDevice.
+  Result<std::optional<int32_t>> take();
+  // Ends what was begun; nobody wants the tokens of the steps under way.
+  void discard();
+
+  // What the caches hold, for copies of it. While nothing is begun.
+  exec::State& state() { return *state_; }
   uint32_t under_way() const;
   int64_t capacity() const;  // positions
   uint32_t depth() const { return depth_; }
+  gpu::Device& device() const { return *device_; }
 
  private:
-  Steps(Method& method, uint32_t depth, bool ahead)
-      : method_(&method), depth_(depth), ahead_(ahead), drawn_at_(depth) {}
-  std::array<Value, 3> inputs(std::span<const int64_t> tokens);
-  void note_start(size_t tokens);
-  Result<int32_t> finish();
+  enum class Begun : uint8_t { kNothing, kFeed, kStart, kRun };
 
-  Method* method_;
+  Steps(exec::Method& method, std::shared_ptr<gpu::Device> device, uint32_t depth,
+        std::unique_ptr<exec::DecodeAhead> ahead);
+  Status begin(Begun what, std::span<const int64_t> tokens, int64_t position,
+               exec::RunRequest request);
+  Result<bool> proceed();
+  Status read_logits();
+
+  exec::Method* method_;
+  std::unique_ptr<exec::State> own_;
+  exec::State* state_;
+  std::shared_ptr<gpu::Device> device_;
   uint32_t depth_;
-  bool ahead_;            // steps run ahead; else start() waits for its token
-  int32_t last_ = 0;      // the token of the last step, where steps do not run ahead
-  bool waiting_ = false;  // it was not taken yet
+  std::unique_ptr<exec::DecodeAhead> ahead_;  // null: start() is done once its token is there
   std::array<int32_t, ops::SampleSettings::kWords> settings_ = ops::SampleSettings{}.words();
+
+  Begun begun_ = Begun::kNothing;
+  uint64_t run_ = 0;             // its number
+  std::vector<int64_t> tokens_;  // its inputs
   int64_t position_ = 0;
+  std::array<Value, 3> inputs_;
+
+  Drawn drawn_;
+  int32_t last_ = 0;               // the last token that came back
+  bool waiting_ = false;           // where there is no ahead_: it was not taken yet
   std::vector<int64_t> drawn_at_;  // positions of the logits of steps under way, a ring
   size_t started_ = 0;             // steps so far
 };

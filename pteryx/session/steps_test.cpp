@@ -8,8 +8,11 @@
 
 #include "pteryx/base/testing/allocations.h"
 #include "pteryx/gpu/device.h"
+#include "pteryx/gpu/native/blocking.h"
 #include "pteryx/gpu/testing/compute.h"
 #include "pteryx/program/testing/damaged_program.h"
+#include "pteryx/session/exec/state.h"
+#include "pteryx/session/native/blocking.h"
 
 namespace pteryx {
 namespace {
@@ -29,6 +32,14 @@ Result<Session> load_path(const std::string& path, bool sampling) {
 
 Result<Session> load(const std::string& name, bool sampling) {
   return load_path(fixture(name), sampling);
+}
+
+// Null, and a failure, where they cannot be opened.
+std::unique_ptr<Steps> open(Session& session, uint32_t depth,
+                            Steps::Caches caches = Steps::Caches::kSession) {
+  auto steps = Steps::open(session, "forward", depth, caches);
+  EXPECT_TRUE(steps.ok()) << steps.status().message();
+  return steps.ok() ? std::move(steps).value() : nullptr;
 }
 
 using Ids = std::vector<int64_t>;
@@ -55,12 +66,12 @@ Ids by_logits(const std::string& name, const Ids& prompt, size_t count) {
 
 Ids by_steps(Steps& steps, const Ids& prompt, int64_t position, size_t count) {
   Ids text;
-  EXPECT_TRUE(steps.start(prompt, position).ok());
+  EXPECT_TRUE(blocking::start(steps, prompt, position).ok());
   position += static_cast<int64_t>(prompt.size());
   for (size_t started = 1; text.size() < count;) {
     for (; started < count && steps.under_way() < steps.depth(); ++started)
-      EXPECT_TRUE(steps.start_next(position++).ok());
-    const auto token = steps.take();
+      EXPECT_TRUE(blocking::start_next(steps, position++).ok());
+    const auto token = blocking::take(steps);
     EXPECT_TRUE(token.ok());
     if (!token.ok()) break;
     text.push_back(*token);
@@ -75,8 +86,8 @@ TEST(Steps, GreedyTextIsThatOfTheLogits) {
     for (const uint32_t depth : {1U, 2U, 4U}) {
       auto session = load(name, true);
       ASSERT_TRUE(session.ok()) << session.status().message();
-      auto steps = Steps::open(*session, "forward", depth);
-      ASSERT_TRUE(steps.ok()) << steps.status().message();
+      const auto steps = open(*session, depth);
+      ASSERT_NE(steps, nullptr);
       EXPECT_EQ(by_steps(*steps, kPrompt, 0, want.size()), want) << name << " depth " << depth;
     }
   }
@@ -84,22 +95,22 @@ TEST(Steps, GreedyTextIsThatOfTheLogits) {
 
 TEST(Steps, AStepCostsOneSubmitAndFourBytes) {
   auto session = load("qwen3_like_q4", true);
-  auto steps = Steps::open(*session, "forward", 2);
-  ASSERT_TRUE(steps.ok());
+  const auto steps = open(*session, 2);
+  ASSERT_NE(steps, nullptr);
   steps->set({.temperature = 0.8F, .top_p = 0.9F, .repetition = 1.1F, .top_k = 40, .seed = 7});
   by_steps(*steps, kPrompt, 0, 4);
   int64_t position = 20;
-  ASSERT_TRUE(steps->start(kPrompt, position).ok());
+  ASSERT_TRUE(blocking::start(*steps, kPrompt, position).ok());
   position += 5;
-  ASSERT_TRUE(steps->take().ok());
-  for (int i = 0; i < 3; ++i) {  // learns how the scalars move
-    ASSERT_TRUE(steps->start_next(position++).ok());
-    ASSERT_TRUE(steps->take().ok());
+  ASSERT_TRUE(blocking::take(*steps).ok());
+  for (int i = 0; i < 3; ++i) {  // brings the rule to the GPU, and the memory that steps need
+    ASSERT_TRUE(blocking::start_next(*steps, position++).ok());
+    ASSERT_TRUE(blocking::take(*steps).ok());
   }
   for (int i = 0; i < 20; ++i) {
     const gpu::Counters before = device()->counters();
     testing::AllocationCount count;
-    const bool ok = steps->start_next(position++).ok() && steps->take().ok();
+    const bool ok = blocking::start_next(*steps, position++).ok() && blocking::take(*steps).ok();
     const int allocated = count.stop();
     const gpu::Counters after = device()->counters();
     ASSERT_TRUE(ok);
@@ -117,14 +128,14 @@ TEST(Steps, AStepCostsOneSubmitAndFourBytes) {
 // Steps that ran ahead of a stop leave nothing behind that a later turn could see.
 TEST(Steps, WhatRanAheadDoesNotShow) {
   auto session = load("qwen3_like_q4", true);
-  auto steps = Steps::open(*session, "forward", 4);
-  ASSERT_TRUE(steps.ok());
+  const auto steps = open(*session, 4);
+  ASSERT_NE(steps, nullptr);
   const Ids text = by_steps(*steps, kPrompt, 0, 12);
   // Stopped after 6 of the 12: the next turn begins at position 5 + 6.
   Ids turn = {text[5], 9, 8, 7};
   const Ids answer = by_steps(*steps, turn, 10, 6);
   auto fresh = load("qwen3_like_q4", true);
-  auto fresh_steps = Steps::open(*fresh, "forward", 1);
+  const auto fresh_steps = open(*fresh, 1);
   Ids whole = kPrompt;
   whole.insert(whole.end(), text.begin(), text.begin() + 5);
   whole.insert(whole.end(), turn.begin(), turn.end());
@@ -133,20 +144,20 @@ TEST(Steps, WhatRanAheadDoesNotShow) {
 
 TEST(Steps, TokensCanBeFedInChunksWithoutLogits) {
   auto session = load("qwen3_like_q4", true);
-  auto steps = Steps::open(*session, "forward", 2);
-  ASSERT_TRUE(steps.ok());
+  const auto steps = open(*session, 2);
+  ASSERT_NE(steps, nullptr);
   const Ids want = by_steps(*steps, {1, 2, 3, 4, 5, 6, 7}, 0, 8);
   const gpu::Counters before = device()->counters();
-  ASSERT_TRUE(steps->feed(Ids{1, 2, 3}, 0).ok());
+  ASSERT_TRUE(blocking::feed(*steps, Ids{1, 2, 3}, 0).ok());
   EXPECT_EQ(device()->counters().read_bytes, before.read_bytes);
-  ASSERT_TRUE(steps->feed(Ids{4, 5}, 3).ok());
+  ASSERT_TRUE(blocking::feed(*steps, Ids{4, 5}, 3).ok());
   EXPECT_EQ(by_steps(*steps, {6, 7}, 5, 8), want);
 }
 
 TEST(Steps, EqualSeedsGiveEqualText) {
   auto session = load("qwen3_like_q4", true);
-  auto steps = Steps::open(*session, "forward", 3);
-  ASSERT_TRUE(steps.ok());
+  const auto steps = open(*session, 3);
+  ASSERT_NE(steps, nullptr);
   const auto text = [&](uint64_t seed) {
     steps->set({.temperature = 1.5F, .seed = seed});
     return by_steps(*steps, kPrompt, 0, 20);
@@ -158,13 +169,13 @@ TEST(Steps, EqualSeedsGiveEqualText) {
 
 TEST(Steps, BadTokensAndPositionsAreRefusedAndChangeNothing) {
   auto session = load("qwen3_like_q4", true);
-  auto steps = Steps::open(*session, "forward", 2);
-  ASSERT_TRUE(steps.ok());
+  const auto steps = open(*session, 2);
+  ASSERT_NE(steps, nullptr);
   const Ids want = by_steps(*steps, kPrompt, 0, 4);
-  EXPECT_EQ(steps->start(Ids{1, 1 << 20}, 0).code(), Code::kInvalidArgument);
-  EXPECT_EQ(steps->start(Ids{1}, 1 << 20).code(), Code::kInvalidArgument);
-  EXPECT_EQ(steps->start(Ids{1}, -1).code(), Code::kInvalidArgument);
-  EXPECT_EQ(steps->take().status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(blocking::start(*steps, Ids{1, 1 << 20}, 0).code(), Code::kInvalidArgument);
+  EXPECT_EQ(blocking::start(*steps, Ids{1}, 1 << 20).code(), Code::kInvalidArgument);
+  EXPECT_EQ(blocking::start(*steps, Ids{1}, -1).code(), Code::kInvalidArgument);
+  EXPECT_EQ(blocking::take(*steps).status().code(), Code::kInvalidArgument);
   EXPECT_EQ(by_steps(*steps, kPrompt, 0, 4), want);
 }
 
@@ -176,20 +187,21 @@ TEST(Steps, LogitsThatAreNotFiniteAreAnError) {
       for (const uint32_t depth : {1U, 3U}) {
         auto session = load_path(damaged.path(), true);
         ASSERT_TRUE(session.ok()) << session.status().message();
-        auto steps = Steps::open(*session, "forward", depth);
-        ASSERT_TRUE(steps.ok()) << steps.status().message();
+        const auto steps = open(*session, depth);
+        ASSERT_NE(steps, nullptr);
         steps->set({.temperature = temperature});
-        ASSERT_TRUE(steps->start(kPrompt, 0).ok());
-        for (int64_t p = 5; steps->under_way() < depth; ++p) ASSERT_TRUE(steps->start_next(p).ok());
-        const auto token = steps->take();
+        ASSERT_TRUE(blocking::start(*steps, kPrompt, 0).ok());
+        for (int64_t p = 5; steps->under_way() < depth; ++p)
+          ASSERT_TRUE(blocking::start_next(*steps, p).ok());
+        const auto token = blocking::take(*steps);
         ASSERT_FALSE(token.ok()) << name << " drew " << *token;
         EXPECT_EQ(token.status().code(), Code::kInvalidProgram);
         EXPECT_EQ(token.status().message(),
                   "the model's logits are not finite at position 4: the weights are damaged, or an "
                   "activation overflowed");
-        EXPECT_TRUE(steps->discard().ok());
+        steps->discard();
         EXPECT_EQ(steps->under_way(), 0U);
-        const auto drawn = steps->run(kPrompt, 7);
+        const auto drawn = blocking::run(*steps, kPrompt, 7);
         ASSERT_FALSE(drawn.ok());
         EXPECT_TRUE(drawn.status().message().starts_with(
             "the model's logits are not finite at position 11"))
@@ -199,11 +211,90 @@ TEST(Steps, LogitsThatAreNotFiniteAreAnError) {
   }
 }
 
+// Each has its own tokens under way; who starts next takes the caches as they are.
+TEST(Steps, OpenedTwiceBothWork) {
+  auto session = load("qwen3_like_q4", true);
+  const auto one = open(*session, 3);
+  const Ids want = by_steps(*one, kPrompt, 0, 10);
+  const auto two = open(*session, 2);
+  EXPECT_EQ(by_steps(*two, kPrompt, 0, 10), want);
+  EXPECT_EQ(by_steps(*one, kPrompt, 0, 10), want);
+  // The same text from both at once: what one writes into the caches is what the other would.
+  ASSERT_TRUE(blocking::start(*one, kPrompt, 0).ok());
+  ASSERT_TRUE(blocking::start(*two, kPrompt, 0).ok());
+  Ids first;
+  Ids second;
+  for (int64_t position = 5; first.size() < want.size(); ++position) {
+    ASSERT_TRUE(blocking::start_next(*one, position).ok());
+    ASSERT_TRUE(blocking::start_next(*two, position).ok());
+    const auto a = blocking::take(*one);
+    const auto b = blocking::take(*two);
+    ASSERT_TRUE(a.ok() && b.ok());
+    first.push_back(*a);
+    second.push_back(*b);
+  }
+  EXPECT_EQ(first, want);
+  EXPECT_EQ(second, want);
+}
+
+// Conversations with caches of their own, in turn: each gives what it gives alone, though tokens
+// of both are under way.
+TEST(Steps, ConversationsDoNotHearOfEachOther) {
+  for (const char* name : {"qwen3_like_q4", "qwen2_like_fp32"}) {
+    auto session = load(name, true);
+    const auto alone = open(*session, 4);
+    const Ids other_prompt = {9, 8, 7};
+    const Ids want = by_steps(*alone, kPrompt, 0, 16);
+    const Ids other_want = by_steps(*alone, other_prompt, 0, 16);
+    const auto one = open(*session, 4);
+    const auto two = open(*session, 3, Steps::Caches::kOwn);
+    ASSERT_TRUE(blocking::start(*one, kPrompt, 0).ok());
+    ASSERT_TRUE(blocking::start(*two, other_prompt, 0).ok());
+    Ids first;
+    Ids second;
+    for (int64_t i = 0; first.size() < want.size(); ++i) {
+      for (int more = 0; more < (i == 0 ? 2 : 1); ++more) {
+        const auto ahead = static_cast<int64_t>(one->under_way() + first.size());
+        ASSERT_TRUE(blocking::start_next(*one, 4 + ahead).ok());
+      }
+      ASSERT_TRUE(blocking::start_next(*two, 3 + i).ok());
+      const auto a = blocking::take(*one);
+      const auto b = blocking::take(*two);
+      ASSERT_TRUE(a.ok() && b.ok());
+      first.push_back(*a);
+      second.push_back(*b);
+    }
+    EXPECT_EQ(first, want) << name;
+    EXPECT_EQ(second, other_want) << name;
+  }
+}
+
+TEST(Steps, CachesCanBeCopiedSavedAndRestored) {
+  for (const char* name : {"qwen3_like_q4", "qwen2_like_fp32"}) {
+    auto session = load(name, true);
+    const auto one = open(*session, 2);
+    const Ids text = by_steps(*one, kPrompt, 0, 12);
+    const Ids rest(text.begin() + 6, text.end());
+    const auto position = static_cast<int64_t>(kPrompt.size()) + 5;
+    const auto fork = open(*session, 2, Steps::Caches::kOwn);
+    ASSERT_TRUE(blocking::feed(*fork, Ids{3}, 0).ok());  // so that it is there
+    ASSERT_TRUE(fork->state().copy(one->state()).ok());
+    exec::StateBytes bytes(one->state(), device());
+    ASSERT_TRUE(gpu::finish(*device(), bytes).ok());
+    const std::vector<std::byte> saved = bytes.take();
+    ASSERT_TRUE(session->reset().ok());
+    EXPECT_EQ(by_steps(*fork, {text[5]}, position, rest.size()), rest) << name;
+    EXPECT_NE(by_steps(*one, {text[5]}, position, rest.size()), rest) << "the caches are empty";
+    ASSERT_TRUE(one->state().restore(saved).ok());
+    EXPECT_EQ(by_steps(*one, {text[5]}, position, rest.size()), rest) << name;
+    EXPECT_EQ(one->state().restore(Bytes(saved).first(100)).code(), Code::kInvalidArgument);
+  }
+}
+
 TEST(Steps, AModelWithoutSamplingIsRefused) {
   auto session = load("qwen3_like_q4", false);
   ASSERT_TRUE(session.ok());
-  const auto steps = Steps::open(*session, "forward", 2);
-  EXPECT_EQ(steps.status().code(), Code::kUnsupported);
+  EXPECT_EQ(Steps::open(*session, "forward", 2).status().code(), Code::kUnsupported);
 }
 
 }  // namespace

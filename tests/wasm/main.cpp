@@ -2,6 +2,7 @@
 // generating, tokenizing and rendering a chat. It is linked, and never run.
 // SPDX-License-Identifier: BSD-3-Clause
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 
 #include "pteryx/generate/generator.h"
 #include "pteryx/generate/model.h"
+#include "pteryx/gpu/device.h"
 #include "pteryx/llm/chat/template.h"
 #include "pteryx/llm/tokenizer/tokenizer.h"
 #include "pteryx/pteryx.h"
@@ -25,23 +27,36 @@ int tell(const Status& status) {
   return status.ok() ? 0 : 1;
 }
 
-Status run(const std::string& path, const TensorView& input) {
-  PTERYX_ASSIGN(Session session, Session::load(path));
-  const Value inputs[] = {input};
-  PTERYX_ASSIGN(const std::span<const Value> outputs, session.run("forward", inputs));
-  for (const Value& output : outputs) said.push_back(std::to_string(output.tensor()->size_bytes));
-  return session.reset();
+std::shared_ptr<gpu::Device> device;  // the page's
+
+SourcePtr memory(const std::byte* bytes, size_t size) {
+  return std::make_shared<MemorySource>("program", Bytes(bytes, size));
 }
 
-Status generate_text(const std::string& path, std::span<const int64_t> ids) {
-  PTERYX_ASSIGN(const auto model, generate::Model::load(path, {}));
+// What a page would call each time that something may have happened.
+Result<bool> run(SessionLoad& load, const TensorView& input) {
+  PTERYX_ASSIGN(const bool loaded, load.advance());
+  if (!loaded) return false;
+  Session session = load.take();
+  const Value inputs[] = {input};
+  PTERYX_ASSIGN(Run run, session.start("forward", inputs));
+  PTERYX_ASSIGN(const bool done, run.advance());
+  if (!done) return false;
+  for (const Value& output : run.outputs())
+    said.push_back(std::to_string(output.tensor()->size_bytes));
+  PTERYX_TRY(session.reset());
+  return true;
+}
+
+Result<bool> generate_text(generate::ModelLoad& load, std::span<const int64_t> ids) {
+  PTERYX_ASSIGN(const bool loaded, load.advance());
+  if (!loaded) return false;
+  const std::unique_ptr<generate::Model> model = load.take();
   generate::Generator generator(*model);
   PTERYX_TRY(generator.begin(ids, {}));
-  while (!generator.done()) {
-    PTERYX_ASSIGN(generate::Piece piece, generator.step());
-    said.push_back(std::move(piece.text));
-  }
-  return {};
+  PTERYX_ASSIGN(const bool there, generator.advance());
+  if (there) said.push_back(generator.piece().text);
+  return there;
 }
 
 Status tokenize(Bytes file, std::string_view text) {
@@ -62,13 +77,19 @@ Status render(std::string_view source, const std::string& content) {
 }  // namespace
 }  // namespace pteryx
 
-PTERYX_EXPORT(run) int export_run(const char* path, const float* data, size_t size) {
-  const pteryx::Dims dims{static_cast<int64_t>(size)};
-  return pteryx::tell(pteryx::run(path, pteryx::tensor(dims, std::span(data, size))));
+PTERYX_EXPORT(run)
+int export_run(const std::byte* program, size_t bytes, const float* data, size_t size) {
+  using namespace pteryx;
+  SessionLoad load(memory(program, bytes), {}, {.device = device});
+  const Dims dims{static_cast<int64_t>(size)};
+  return tell(run(load, tensor(dims, std::span(data, size))).status());
 }
 
-PTERYX_EXPORT(generate) int export_generate(const char* path, const int64_t* ids, size_t size) {
-  return pteryx::tell(pteryx::generate_text(path, {ids, size}));
+PTERYX_EXPORT(generate)
+int export_generate(const std::byte* program, size_t bytes, const int64_t* ids, size_t size) {
+  using namespace pteryx;
+  generate::ModelLoad load(memory(program, bytes), {}, {.load = {.device = device}});
+  return tell(generate_text(load, {ids, size}).status());
 }
 
 PTERYX_EXPORT(tokenize)

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "pteryx/session/constants.h"
+#include "pteryx/session/constant.h"
 #include "pteryx/session/layout/stages.h"
 
 namespace pteryx::layout {

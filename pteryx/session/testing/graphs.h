@@ -13,8 +13,9 @@
 #include "pteryx/gpu/testing/compute.h"
 #include "pteryx/graph/graph.h"
 #include "pteryx/ops/table.h"
+#include "pteryx/session/exec/method.h"
 #include "pteryx/session/inspect.h"
-#include "pteryx/session/method.h"
+#include "pteryx/session/native/blocking.h"
 
 namespace pteryx::testing {
 
@@ -40,20 +41,31 @@ struct GraphDraft {
 };
 
 // On the shared device.
-struct LoadedGraph {
-  ConstantPool constants;
-  Result<std::unique_ptr<Method>> method;
-
+class LoadedGraph {
+ public:
   LoadedGraph(graph::Graph g, std::vector<SourcePtr> sources, const std::string& routes = "")
-      : constants(gpu::shared_device(), std::move(sources)), method(load(std::move(g), routes)) {}
+      : constants_(gpu::shared_device(), std::move(sources)), status_(load(std::move(g), routes)) {}
+
+  const Status& status() const { return status_; }
+  exec::Method& method() { return *method_; }
+  Result<std::span<const Value>> run(std::span<const Value> inputs) {
+    return blocking::run(*method_, *gpu::shared_device(), inputs);
+  }
 
  private:
-  Result<std::unique_ptr<Method>> load(graph::Graph g, const std::string& routes) {
+  Status load(graph::Graph g, const std::string& routes) {
+    constexpr uint32_t kRecordings = 16;
     const std::shared_ptr<gpu::Device>& device = gpu::shared_device();
-    PTERYX_ASSIGN(const ops::PlanContext context, make_context(device->caps(), routes));
+    PTERYX_ASSIGN(ops::PlanContext context, make_context(device->caps(), routes));
     PTERYX_ASSIGN(Layout layout, make_layout(g, context, {}));
-    return Method::create(std::move(g), std::move(layout), device, context, constants, {});
+    method_ = std::make_unique<exec::Method>(std::move(g), std::move(layout), std::move(context),
+                                             constants_, kRecordings);
+    return blocking::load(*method_, *device);
   }
+
+  exec::ConstantPool constants_;
+  std::unique_ptr<exec::Method> method_;
+  Status status_;
 };
 
 }  // namespace pteryx::testing

@@ -9,7 +9,7 @@
 
 #include "pteryx/gpu/device.h"
 
-namespace pteryx {
+namespace pteryx::exec {
 
 template <typename Id>
 class Owned {
@@ -49,8 +49,13 @@ class Creations {
     bindings_.push_back(d.bindings);
     return {device, d.bindings};
   }
-  // False: ask again. Errors: those of Device::settled.
+  // The answer to a write into one of them.
+  void write(Status s) {
+    if (written_.ok()) written_ = std::move(s);
+  }
+  // False: ask again. Errors: those of Device::settled and of writes.
   Result<bool> settled(gpu::Device& device) {
+    PTERYX_TRY(std::exchange(written_, Status()));
     PTERYX_ASSIGN(const bool buffers, settled(device, buffers_));
     PTERYX_ASSIGN(const bool pipelines, settled(device, pipelines_));
     PTERYX_ASSIGN(const bool bindings, settled(device, bindings_));
@@ -68,9 +73,10 @@ class Creations {
     return true;
   }
 
+  Status written_;
   std::vector<gpu::BufferId> buffers_;
   std::vector<gpu::PipelineId> pipelines_;
   std::vector<gpu::BindGroupId> bindings_;
 };
 
-}  // namespace pteryx
+}  // namespace pteryx::exec

@@ -50,11 +50,11 @@ graph::Graph two_layers(const Weights& w) {
 struct Loaded : testing::LoadedGraph {
   Loaded(const Weights& w, const std::string& routes)
       : LoadedGraph(two_layers(w), w.sources(), routes) {}
-  std::vector<float> run(int64_t rows) {
+  std::vector<float> run_rows(int64_t rows) {
     std::vector<float> x(static_cast<size_t>(rows * kIn));
     for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7) - 2.5F;
     const Value inputs[] = {tensor<float>({rows, kIn}, x)};
-    const auto y = (*method)->run(inputs);
+    const auto y = LoadedGraph::run(inputs);
     EXPECT_TRUE(y.ok()) << (y.ok() ? "" : y.status().message());
     if (!y.ok()) return {};
     const auto values = y->front().tensor()->as<float>();
@@ -66,13 +66,13 @@ TEST(Relaid, GivesTheSameNumbersAndIsMadeOnce) {
   const Weights w;
   Loaded naive(w, "qlinear:naive");
   Loaded relaid(w, "qlinear:gemv");
-  ASSERT_TRUE(naive.method.ok()) << naive.method.status().message();
-  ASSERT_TRUE(relaid.method.ok()) << relaid.method.status().message();
-  const std::vector<float> first = relaid.run(8);
+  ASSERT_TRUE(naive.status().ok()) << naive.status().message();
+  ASSERT_TRUE(relaid.status().ok()) << relaid.status().message();
+  const std::vector<float> first = relaid.run_rows(8);
   ASSERT_EQ(first.size(), size_t{8 * kOut});
-  EXPECT_EQ(first, naive.run(8));  // small integers and powers of two: exact
+  EXPECT_EQ(first, naive.run_rows(8));  // small integers and powers of two: exact
   const gpu::Counters before = device()->counters();
-  EXPECT_EQ(relaid.run(3), naive.run(3));
+  EXPECT_EQ(relaid.run_rows(3), naive.run_rows(3));
   const gpu::Counters after = device()->counters();
   EXPECT_EQ(after.submits - before.submits, 2U);  // a new size makes no constant again
 }
@@ -108,11 +108,11 @@ TEST(Constants, JoinsThatBeginAlikeAreNotTheSame) {
   for (const auto& w : weights)
     sources.push_back(std::make_shared<MemorySource>("weight", std::as_bytes(std::span(w))));
   sources.push_back(std::make_shared<MemorySource>("scales", std::as_bytes(std::span(scales))));
-  const testing::LoadedGraph loaded(std::move(d.g), std::move(sources));
-  ASSERT_TRUE(loaded.method.ok()) << loaded.method.status().message();
+  testing::LoadedGraph loaded(std::move(d.g), std::move(sources));
+  ASSERT_TRUE(loaded.status().ok()) << loaded.status().message();
   const std::vector<float> ones(kColumns, 1.0F);
   const Value inputs[] = {tensor<float>({1, kColumns}, ones), tensor<float>({1, kColumns}, ones)};
-  const auto outputs = (*loaded.method)->run(inputs);
+  const auto outputs = loaded.run(inputs);
   ASSERT_TRUE(outputs.ok()) << outputs.status().message();
   const float want[] = {1, 2, 1, 3};
   for (size_t i = 0; i < 4; ++i)

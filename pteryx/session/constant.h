@@ -1,0 +1,55 @@
+// A constant of a program: what it is known by, and its bytes in host memory.
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "pteryx/base/source.h"
+#include "pteryx/graph/graph.h"
+
+namespace pteryx {
+
+// What makes two constants the same: the same bytes, meaning the same.
+struct ConstantId {
+  std::vector<ByteRange> data;
+  DType dtype = DType::kF32;
+  std::vector<uint8_t> dim_order;  // of the bytes, with the dims it is of; empty: row-major
+  std::vector<int64_t> dims;
+
+  explicit ConstantId(const graph::Tensor& t);
+  friend auto operator<=>(const ConstantId&, const ConstantId&) = default;
+};
+
+// The bytes of a constant in host memory, dense and row-major: where they lie if they are so, else
+// a copy.
+class ConstantBytes {
+ public:
+  ConstantBytes(const graph::Tensor& t, std::span<const SourcePtr> sources);
+
+  // True once bytes() are there. Errors: kIo.
+  Result<bool> advance();
+  Bytes bytes() const { return bytes_; }
+
+ private:
+  void join();
+  void to_row_major();
+
+  std::vector<FetchedBytes> parts_;
+  Dims dims_;
+  size_t element_bytes_;
+  std::vector<uint8_t> dim_order_;
+  bool there_ = false;
+  Bytes bytes_;
+  std::vector<std::max_align_t> memory_;
+};
+
+// The bytes of an i64 tensor as the GPU has them: only indices are i64 there. Errors:
+// kInvalidProgram for a value that does not fit i32, with `label`.
+Result<std::vector<std::byte>> narrowed(const graph::Tensor& t, Bytes bytes,
+                                        std::string_view label);
+
+}  // namespace pteryx

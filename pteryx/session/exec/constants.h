@@ -1,0 +1,85 @@
+// Constants on the GPU, shared by every method of a session.
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "pteryx/base/source.h"
+#include "pteryx/graph/graph.h"
+#include "pteryx/ops/op.h"
+#include "pteryx/session/constant.h"
+#include "pteryx/session/exec/owned.h"
+
+namespace pteryx::exec {
+
+// A buffer is known at once, so that plans can bind it; its bytes are there once advance() has said
+// so. Uploads come before other layouts, which are made from uploaded buffers.
+class ConstantPool {
+ public:
+  // Hears of bytes that reached the device; its error ends advance().
+  using OnBytes = std::function<Status(uint64_t bytes)>;
+
+  ConstantPool(std::shared_ptr<gpu::Device> device, std::vector<SourcePtr> sources)
+      : device_(std::move(device)), sources_(std::move(sources)) {}
+  std::span<const SourcePtr> sources() const { return sources_; }
+  const std::shared_ptr<gpu::Device>& device() const { return device_; }
+  void on_bytes(OnBytes f) { on_bytes_ = std::move(f); }
+
+  // The buffer of a constant, found or begun.
+  gpu::BufferId upload(const graph::Tensor& t, std::string_view label);
+  // The same bytes in another layout, made from the uploaded buffer by its dispatch.
+  gpu::BufferId relaid(const graph::Tensor& t, gpu::BufferId source,
+                       const ops::PlannedConstant& wanted);
+  // True once everything asked for is there. Errors: kIo, kMemory, kDevice, kInvalidProgram; what
+  // failed is forgotten, and can be asked for again.
+  Result<bool> advance();
+  bool is_uploading() const { return !uploads_.empty(); }
+
+ private:
+  using RelaidId = std::pair<ConstantId, std::string>;
+  struct Upload {
+    ConstantId id;
+    graph::Tensor tensor;
+    std::string label;
+    gpu::BufferId buffer;
+    std::optional<ConstantBytes> host;  // bytes that change on their way
+    size_t part = 0;                    // to be written next, and how much of it was
+    uint64_t of_part = 0;
+    uint64_t offset = 0;
+    uint64_t counted = 0;
+    bool done = false;
+  };
+  struct Relaid {
+    RelaidId id;
+    OwnedBuffer params;
+    OwnedBindings bindings;
+    gpu::Dispatch dispatch;
+    Creations created;
+    bool done = false;
+  };
+
+  Result<bool> step(Upload& u);
+  Result<bool> step(Relaid& r);
+  Status write_host(Upload& u);
+  Status count(Upload& u);
+  template <typename Job>
+  Result<bool> step_all(std::vector<Job>& jobs, auto& made);
+
+  std::shared_ptr<gpu::Device> device_;
+  std::vector<SourcePtr> sources_;
+  OnBytes on_bytes_;
+  std::map<ConstantId, OwnedBuffer> buffers_;
+  std::map<RelaidId, OwnedBuffer> relaid_;
+  std::vector<Upload> uploads_;
+  std::vector<Relaid> relaying_;
+};
+
+}  // namespace pteryx::exec

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/session/exec/memory.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace pteryx::exec {
+
+using graph::index;
+
+Memory::Memory(const graph::Graph& g, const Layout& layout, ConstantPool& constants)
+    : layout_(layout),
+      device_(constants.device()),
+      buffers_(layout.roots.size()),
+      memory_(layout.roots.size()),
+      host_(layout.roots.size()),
+      staged_(layout.roots.size()) {
+  for (size_t i = 0; i < layout.roots.size(); ++i) staged_[i] = layout.roots[i].written;
+  for (const graph::ValueId id : g.outputs) {
+    if (g.tensor(id) != nullptr) staged_[layout.root_of[index(id)]] = true;
+  }
+  const auto own = [&](uint64_t bytes, std::string_view label) {
+    owned_.push_back(created_.buffer(device_, bytes, gpu::BufferKind::kStorage, label));
+    return owned_.back().get();
+  };
+  std::vector<gpu::BufferId> slots;
+  slots.reserve(layout.slot_bytes.size());
+  for (size_t i = 0; i < layout.slot_bytes.size(); ++i)
+    slots.push_back(own(layout.slot_bytes[i], fmt::format("slot {}", i)));
+  if (layout.inbox_bytes > 0) {
+    inbox_ = created_.buffer(device_, layout.inbox_bytes, gpu::BufferKind::kStorage,
+                             "scalars and inputs");
+  }
+  if (layout.readback_bytes > 0) {
+    readback_ =
+        created_.buffer(device_, layout.readback_bytes, gpu::BufferKind::kReadback, "readback");
+  }
+  for (uint32_t i = 0; i < layout.roots.size(); ++i) {
+    const Root& r = layout.roots[i];
+    if (r.state) continue;  // of a State
+    const std::string_view label = g.label(r.value);
+    if (r.gpu && r.constant) {
+      buffers_[i].buffer = constants.upload(*g.tensor(r.value), label);
+    } else if (r.gpu && r.inbox != kNoOffset) {
+      buffers_[i] = {inbox_.get(), r.inbox, std::max<uint64_t>(r.gpu_bytes, 16)};
+    } else if (r.gpu && r.slot != kNone) {
+      buffers_[i].buffer = slots[r.slot];
+    } else if (r.gpu) {
+      buffers_[i].buffer = own(std::max<uint64_t>(r.gpu_bytes, 4), label);
+    }
+    if (r.host && r.constant) {
+      host_constants_.push_back({i, {*g.tensor(r.value), constants.sources()}});
+    } else if (r.host) {
+      memory_[i].resize(std::max<uint64_t>(r.host_bytes, 1));
+      host_[i] = memory_[i].data();
+    }
+  }
+}
+
+Result<bool> Memory::advance() {
+  if (there_) return true;
+  PTERYX_ASSIGN(there_, created_.settled(*device_));
+  for (HostConstant& c : host_constants_) {
+    PTERYX_ASSIGN(const bool read, c.bytes.advance());
+    // Read only: a constant is never a result.
+    if (read) host_[c.root] = const_cast<std::byte*>(c.bytes.bytes().data());
+    there_ = there_ && read;
+  }
+  return there_;
+}
+
+void Memory::use(State& state) {
+  for (State::Part& p : state.parts()) {
+    buffers_[p.root].buffer = p.buffer.get();
+    host_[p.root] = p.memory.empty() ? nullptr : p.memory.data();
+  }
+}
+
+}  // namespace pteryx::exec

@@ -1,0 +1,65 @@
+// Where the values of a method are: buffers and host memory, made once at their largest.
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "pteryx/graph/graph.h"
+#include "pteryx/session/constant.h"
+#include "pteryx/session/exec/constants.h"
+#include "pteryx/session/exec/owned.h"
+#include "pteryx/session/exec/state.h"
+#include "pteryx/session/layout.h"
+
+namespace pteryx::exec {
+
+class Memory {
+ public:
+  // Creates the buffers, and asks the pool for constants.
+  Memory(const graph::Graph& g, const Layout& layout, ConstantPool& constants);
+
+  // True once the buffers and the constants that the host reads are there; those of the pool are
+  // its own. Errors: kMemory, kIo, kDevice.
+  Result<bool> advance();
+
+  // Whose memory the roots that are state stand for from now on.
+  void use(State& state);
+
+  const gpu::Binding& buffer(uint32_t root) const { return buffers_[root]; }
+  const gpu::Binding& buffer_of(graph::ValueId id) const {
+    return buffers_[layout_.root_of[graph::index(id)]];
+  }
+  std::byte* host(uint32_t root) const { return host_[root]; }
+  std::byte* host_of(graph::ValueId id) const { return host_[layout_.root_of[graph::index(id)]]; }
+  // An input that is read where the caller has it, until the next run.
+  void borrow(uint32_t root, std::byte* data) { host_[root] = data; }
+  // An input that is copied into memory of the method.
+  std::byte* own(uint32_t root) { return host_[root] = memory_[root].data(); }
+  // Inputs that must be copied: written, or handed out again.
+  bool is_staged(uint32_t root) const { return staged_[root]; }
+  gpu::BufferId inbox() const { return inbox_.get(); }
+  gpu::BufferId readback() const { return readback_.get(); }
+
+ private:
+  const Layout& layout_;
+  std::shared_ptr<gpu::Device> device_;
+  Creations created_;
+  std::vector<OwnedBuffer> owned_;  // slots, private roots
+  OwnedBuffer inbox_;
+  OwnedBuffer readback_;
+  std::vector<gpu::Binding> buffers_;           // of each root
+  std::vector<std::vector<std::byte>> memory_;  // host memory that roots own
+  std::vector<std::byte*> host_;                // where each root's host memory is
+  struct HostConstant {
+    uint32_t root;
+    ConstantBytes bytes;
+  };
+  std::deque<HostConstant> host_constants_;
+  std::vector<bool> staged_;
+  bool there_ = false;
+};
+
+}  // namespace pteryx::exec

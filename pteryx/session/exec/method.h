@@ -1,0 +1,60 @@
+// One method, loaded: its graph and what runs it.
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "pteryx/graph/graph.h"
+#include "pteryx/ops/op.h"
+#include "pteryx/session/exec/constants.h"
+#include "pteryx/session/exec/decode_ahead.h"
+#include "pteryx/session/exec/memory.h"
+#include "pteryx/session/exec/recorder.h"
+#include "pteryx/session/exec/runner.h"
+#include "pteryx/session/exec/state.h"
+#include "pteryx/session/layout.h"
+
+namespace pteryx::exec {
+
+class Method {
+ public:
+  // Begins to load. `constants` outlives it; `context` holds the device's capabilities and forced
+  // routes.
+  Method(graph::Graph graph, Layout layout, ops::PlanContext context, ConstantPool& constants,
+         uint32_t most_recordings);
+
+  // True once it can run. Errors: kMemory, kIo, kDevice, kInvalidProgram, kUnsupported.
+  Result<bool> advance();
+
+  const graph::Graph& graph() const { return graph_; }
+  const Layout& layout() const { return layout_; }
+  Runner& runner() { return runner_; }
+  // The state of runs that name no other.
+  State& state() { return state_; }
+  // Another one, which begins to be made; forget() before it goes.
+  std::unique_ptr<State> new_state() const;
+  void forget(const State& state) { recorder_.forget(state.id()); }
+
+  // Errors: those of DecodeAhead::create.
+  Result<std::unique_ptr<DecodeAhead>> decode_ahead(const FeedRule& rule, uint32_t depth) const;
+  // Puts the state and the sizes back to what they were after load. Errors: kInvalidArgument while
+  // a run is under way, kDevice.
+  Status reset();
+  size_t recordings() const { return recorder_.size(); }
+
+ private:
+  graph::Graph graph_;
+  Layout layout_;
+  ops::PlanContext context_;
+  ConstantPool& constants_;
+  State state_;
+  Memory memory_;
+  Recorder recorder_;
+  Runner runner_;
+  Recording* warm_ = nullptr;  // of the largest shapes, so that the first run does not wait for it
+  bool begun_ = false;
+};
+
+}  // namespace pteryx::exec

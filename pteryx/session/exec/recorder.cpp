@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/session/exec/recorder.h"
+
+#include <algorithm>
+#include <bit>
+
+#include <fmt/format.h>
+
+#include "pteryx/ops/bind.h"
+
+namespace pteryx::exec {
+
+using graph::index;
+using graph::ValueId;
+
+namespace {
+
+uint64_t hash_of(std::span<const int64_t> key) {
+  uint64_t h = 0x9E3779B97F4A7C15U;
+  for (const int64_t v : key) h = (h ^ static_cast<uint64_t>(v)) * 0x100000001B3U + (h >> 29);
+  return h;
+}
+
+int64_t pinned(const ops::ScalarReads::Value& read, const ops::Live& live) {
+  const ops::Scalar& s = live.scalars[index(read.id)];
+  if (read.step > 0) return ops::bucket_of(s.i + read.plus, read.step);
+  return s.kind == graph::ScalarKind::kDouble ? std::bit_cast<int64_t>(s.d) : s.i;
+}
+
+void keep_reads(const ops::ScalarReads& reads, Recording& r) {
+  for (const ops::ScalarReads::Value& v : reads.values) {
+    const bool known = std::any_of(r.pins.begin(), r.pins.end(),
+                                   [&](const Recording::Pin& p) { return p.read == v; });
+    if (!known) r.pins.push_back({v, pinned(v, r.live)});
+  }
+  for (const ValueId id : reads.slots) {
+    if (std::find(r.slots.begin(), r.slots.end(), id) == r.slots.end()) r.slots.push_back(id);
+  }
+}
+
+bool is_of(const Recording& r, uint64_t state) {
+  return r.key.front() == static_cast<int64_t>(state);
+}
+
+}  // namespace
+
+Recorder::Recorder(const graph::Graph& g, const Layout& layout, const ops::PlanContext& context,
+                   ConstantPool& constants, const Memory& memory, uint32_t most_recordings)
+    : graph_(g),
+      layout_(layout),
+      context_(context),
+      constants_(constants),
+      memory_(memory),
+      device_(constants.device()),
+      most_(std::max(most_recordings, 1U)),
+      recordings_(layout.blocks.size()) {}
+
+Result<Recording*> Recorder::find(size_t at, const ops::Live& live, uint64_t state) {
+  const Block& b = layout_.blocks[at];
+  key_.assign(1, static_cast<int64_t>(state));
+  for (const ValueId id : b.key_tensors) {
+    for (const int64_t d : live.dims[index(id)]) key_.push_back(d);
+  }
+  const uint64_t hash = hash_of(key_);
+  auto& cache = recordings_[at];
+  ++clock_;
+  for (const auto& r : cache) {
+    if (r->hash != hash || r->key != key_) continue;
+    PTERYX_ASSIGN(const bool good, holds(b, live, *r));
+    if (!good) continue;
+    r->last_used = clock_;
+    return r.get();
+  }
+  auto made = std::make_unique<Recording>();
+  made->key = key_;
+  made->hash = hash;
+  made->last_used = clock_;
+  PTERYX_TRY(record(b, live, *made));
+  make_room(cache, state);
+  cache.push_back(std::move(made));
+  return cache.back().get();
+}
+
+// Each state has as many places as it would have alone.
+void Recorder::make_room(std::vector<std::unique_ptr<Recording>>& cache, uint64_t state) const {
+  auto oldest = cache.end();
+  size_t count = 0;
+  for (auto r = cache.begin(); r != cache.end(); ++r) {
+    if (!is_of(**r, state)) continue;
+    ++count;
+    if (oldest == cache.end() || (*r)->last_used < (*oldest)->last_used) oldest = r;
+  }
+  if (count >= most_) cache.erase(oldest);
+}
+
+Result<bool> Recorder::advance(size_t block, Recording& r) {
+  if (r.ready) return true;
+  Result<bool> there = constants_.advance();
+  if (there.ok() && *there) there = r.created.settled(*device_);
+  if (!there.ok()) {
+    for (auto& shared : scratch_) {  // one of them may be what failed
+      if (std::find(r.scratch.begin(), r.scratch.end(), shared) != r.scratch.end()) shared.reset();
+    }
+    std::erase_if(recordings_[block], [&](const auto& kept) { return kept.get() == &r; });
+    return there;
+  }
+  r.ready = *there;
+  return r.ready;
+}
+
+void Recorder::forget(uint64_t state) {
+  for (auto& cache : recordings_)
+    std::erase_if(cache, [&](const auto& r) { return is_of(*r, state); });
+}
+
+size_t Recorder::size() const {
+  size_t n = 0;
+  for (const auto& cache : recordings_) n += cache.size();
+  return n;
+}
+
+// Whether a recording made for the same input sizes is good for the scalars of this run. Its
+// scalars then are this run's.
+Result<bool> Recorder::holds(const Block& b, const ops::Live& live, Recording& r) const {
+  for (const ValueId id : b.key_scalars) r.live.scalars[index(id)] = live.scalars[index(id)];
+  for (const uint32_t i : b.scalar_nodes) {
+    const ops::Node n(graph_, graph_.nodes[i], *layout_.defs[i], r.live);
+    bool same = true;
+    ops::Shapes shapes(n, r.live, same);
+    PTERYX_TRY(layout_.defs[i]->shape(n, shapes));
+    if (!same) return false;
+  }
+  return std::all_of(r.pins.begin(), r.pins.end(),
+                     [&](const Recording::Pin& p) { return pinned(p.read, r.live) == p.value; });
+}
+
+Status Recorder::record(const Block& b, const ops::Live& live, Recording& r) {
+  r.live = live;
+  for (uint32_t i = b.begin; i < b.end; ++i) {
+    if (layout_.defs[i] == nullptr || layout_.place[i] == Place::kItem) continue;
+    const ops::Node n(graph_, graph_.nodes[i], *layout_.defs[i], r.live);
+    ops::Shapes shapes(n, r.live);
+    PTERYX_TRY(layout_.defs[i]->shape(n, shapes));
+  }
+  Draft d{r};
+  for (const Span& span : b.spans) {
+    r.span_begin.push_back(static_cast<uint32_t>(d.planned.size()));
+    r.state_end.push_back(r.span_begin.back());
+    for (const uint32_t node : span.nodes) {
+      PTERYX_TRY(plan_node(node, d));
+      if (layout_.changes_state[node]) r.state_end.back() = static_cast<uint32_t>(d.planned.size());
+    }
+  }
+  r.span_begin.push_back(static_cast<uint32_t>(d.planned.size()));
+  bind(d);
+  add_downloads(b, r);
+  return {};
+}
+
+void Recorder::bind(Draft& d) {
+  Recording& r = d.r;
+  if (!d.params.empty()) {
+    r.params = r.created.buffer(device_, d.params.size(), gpu::BufferKind::kUniform, "params");
+    r.created.write(device_->write(r.params.get(), 0, d.params));
+  }
+  for (const Planned& p : d.planned) {
+    const gpu::Binding at{r.params.get(), p.params_offset, ops::params_bytes(p.dispatch)};
+    r.dispatches.push_back(ops::bind(*device_, p.dispatch, at,
+                                     [&](const ops::PlannedBinding& x) { return bound(p, x); }));
+    r.bindings.push_back(r.created.dispatch(device_, r.dispatches.back()));
+  }
+}
+
+void Recorder::add_downloads(const Block& b, Recording& r) const {
+  r.downloads.resize(b.spans.size());
+  for (const Step& s : b.steps) {
+    if (s.kind != Step::Kind::kSubmit) continue;
+    for (const uint32_t root : s.downloads) {
+      const Root& info = layout_.roots[root];
+      const auto elements = static_cast<uint64_t>(numel(r.live.dims[index(info.value)]));
+      const uint64_t element = gpu_element_bytes(graph_.tensor(info.value)->dtype);
+      const uint64_t bytes = align_up(elements * element, 4);
+      if (bytes == 0) continue;
+      const gpu::Binding& from = memory_.buffer(root);
+      r.downloads[s.index].push_back(
+          {root, {from.buffer, from.offset, memory_.readback(), info.readback_offset, bytes}});
+    }
+  }
+}
+
+Status Recorder::plan_node(uint32_t node, Draft& d) {
+  const ops::OpDef& def = *layout_.defs[node];
+  ops::Plan plan(context_);
+  ops::ScalarReads reads;
+  PTERYX_TRY(def.plan(ops::Node(graph_, graph_.nodes[node], def, d.r.live, &reads), plan));
+  keep_reads(reads, d.r);
+  const auto used = std::make_shared<NodeBuffers>();
+  for (size_t i = 0; i < plan.scratch_bytes.size(); ++i)
+    used->scratch.push_back(scratch_buffer(i, plan.scratch_bytes[i], d.r));
+  for (const ops::PlannedConstant& c : plan.constants) {
+    used->constants.push_back(
+        constants_.relaid(*graph_.tensor(c.source), memory_.buffer_of(c.source).buffer, c));
+  }
+  for (ops::PlannedDispatch& x : plan.dispatches) {
+    const uint64_t offset = align_up(d.params.size(), device_->caps().uniform_alignment);
+    d.params.resize(offset + ops::params_bytes(x));
+    std::copy(x.params.begin(), x.params.end(), d.params.begin() + static_cast<ptrdiff_t>(offset));
+    d.planned.push_back({std::move(x), offset, used});
+  }
+  return {};
+}
+
+gpu::Binding Recorder::bound(const Planned& p, const ops::PlannedBinding& b) const {
+  switch (b.kind) {
+    case ops::PlannedBinding::Kind::kValue: return memory_.buffer_of(b.value);
+    case ops::PlannedBinding::Kind::kScratch: return {p.buffers->scratch[b.scratch], 0, 0};
+    case ops::PlannedBinding::Kind::kConstant: return {p.buffers->constants[b.constant], 0, 0};
+    case ops::PlannedBinding::Kind::kScalars: break;
+  }
+  return {memory_.inbox(), 0, align_up(layout_.scalar_slots * 4, 16)};
+}
+
+// Temporaries are shared by all nodes: dispatches run one after another.
+gpu::BufferId Recorder::scratch_buffer(size_t i, uint64_t bytes, Recording& r) {
+  bytes = std::max<uint64_t>(bytes, 4);
+  if (scratch_.size() <= i) {
+    scratch_.resize(i + 1);
+    scratch_bytes_.resize(i + 1);
+  }
+  // A recording keeps what it bound; the largest so far serves whoever comes next.
+  const bool large_enough = scratch_[i] != nullptr && scratch_bytes_[i] >= bytes;
+  if (!large_enough) {
+    scratch_[i] = std::make_shared<OwnedBuffer>(
+        r.created.buffer(device_, bytes, gpu::BufferKind::kStorage, fmt::format("scratch {}", i)));
+    scratch_bytes_[i] = bytes;
+  }
+  if (r.scratch.empty() || r.scratch.back() != scratch_[i]) r.scratch.push_back(scratch_[i]);
+  return scratch_[i]->get();
+}
+
+}  // namespace pteryx::exec

@@ -1,0 +1,113 @@
+// From live sizes to recorded dispatches: shapes, plans, pipelines, bindings, params; and the cache
+// of all that.
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "pteryx/graph/graph.h"
+#include "pteryx/ops/op.h"
+#include "pteryx/session/exec/constants.h"
+#include "pteryx/session/exec/memory.h"
+#include "pteryx/session/exec/owned.h"
+#include "pteryx/session/layout.h"
+
+namespace pteryx::exec {
+
+// Everything a block needs on the GPU for one set of live sizes, one state, and whatever scalars
+// its plans did not look at.
+struct Recording {
+  std::vector<int64_t> key;  // the state, and live dims of the block's key tensors
+  uint64_t hash = 0;
+  uint64_t last_used = 0;
+  ops::Live live;
+  struct Pin {
+    ops::ScalarReads::Value read;
+    int64_t value = 0;
+  };
+  std::vector<Pin> pins;              // what plans read of the live scalars
+  std::vector<graph::ValueId> slots;  // live scalars that shaders read
+  std::vector<gpu::Dispatch> dispatches;
+  std::vector<uint32_t> span_begin;  // of each span, and the end
+  std::vector<uint32_t> state_end;   // of each span: behind its last dispatch that writes state
+  struct Download {
+    uint32_t root = 0;
+    gpu::Copy copy;
+  };
+  std::vector<std::vector<Download>> downloads;  // of each span's submit
+  OwnedBuffer params;
+  std::vector<OwnedBindings> bindings;
+  std::vector<std::shared_ptr<OwnedBuffer>> scratch;
+  Creations created;
+  bool ready = false;  // all of it is there
+  // How words of the staging buffer move when the position grows by one; see decode_ahead.h.
+  struct Move {
+    uint32_t word = 0;
+    uint32_t amount = 0;
+    friend bool operator==(const Move&, const Move&) = default;
+  };
+  std::optional<std::vector<Move>> moves;
+};
+
+class Recorder {
+ public:
+  // All of these outlive it.
+  Recorder(const graph::Graph& g, const Layout& layout, const ops::PlanContext& context,
+           ConstantPool& constants, const Memory& memory, uint32_t most_recordings);
+
+  // The recording of a block for these sizes and scalars, found or begun: it can run once advance()
+  // says true. Valid until the next call for the same block. Errors: those of shapes and plans.
+  Result<Recording*> find(size_t block, const ops::Live& live, uint64_t state);
+  // A recording that fails is forgotten.
+  Result<bool> advance(size_t block, Recording& r);
+  // Drops what was recorded for a state.
+  void forget(uint64_t state);
+  size_t size() const;  // recordings kept
+
+ private:
+  // Temporaries and relaid constants of a node, by the numbers its plan has for them.
+  struct NodeBuffers {
+    std::vector<gpu::BufferId> scratch;
+    std::vector<gpu::BufferId> constants;
+  };
+  struct Planned {
+    ops::PlannedDispatch dispatch;
+    uint64_t params_offset = 0;
+    std::shared_ptr<const NodeBuffers> buffers;
+  };
+  // A block on its way to a recording.
+  struct Draft {
+    Recording& r;
+    std::vector<Planned> planned = {};
+    std::vector<std::byte> params = {};
+  };
+
+  Result<bool> holds(const Block& b, const ops::Live& live, Recording& r) const;
+  void make_room(std::vector<std::unique_ptr<Recording>>& cache, uint64_t state) const;
+  Status record(const Block& b, const ops::Live& live, Recording& r);
+  Status plan_node(uint32_t node, Draft& d);
+  void bind(Draft& d);
+  void add_downloads(const Block& b, Recording& r) const;
+  gpu::Binding bound(const Planned& p, const ops::PlannedBinding& b) const;
+  gpu::BufferId scratch_buffer(size_t i, uint64_t bytes, Recording& r);
+
+  const graph::Graph& graph_;
+  const Layout& layout_;
+  const ops::PlanContext& context_;
+  ConstantPool& constants_;
+  const Memory& memory_;
+  std::shared_ptr<gpu::Device> device_;
+  uint32_t most_;
+  std::vector<std::vector<std::unique_ptr<Recording>>> recordings_;  // of each block
+  std::vector<std::shared_ptr<OwnedBuffer>> scratch_;
+  std::vector<uint64_t> scratch_bytes_;
+  std::vector<int64_t> key_;
+  uint64_t clock_ = 0;
+};
+
+}  // namespace pteryx::exec

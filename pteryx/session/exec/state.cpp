@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/session/exec/state.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace pteryx::exec {
+namespace {
+
+uint64_t next_id() {
+  static std::atomic<uint64_t> last = 0;
+  return ++last;
+}
+
+Status write_zeros(gpu::Device& device, gpu::BufferId buffer, uint64_t size) {
+  constexpr uint64_t kChunk = 4U << 20;
+  const std::vector<std::byte> zeros(std::min(size, kChunk));
+  for (uint64_t at = 0; at < size; at += kChunk) {
+    PTERYX_TRY(device.write(buffer, at, Bytes(zeros).first(std::min(kChunk, size - at))));
+  }
+  return {};
+}
+
+}  // namespace
+
+State::State(const graph::Graph& g, const Layout& layout, const ConstantPool& constants)
+    : graph_(g), layout_(layout), device_(constants.device()), id_(next_id()) {
+  for (uint32_t i = 0; i < layout.roots.size(); ++i) {
+    const Root& r = layout.roots[i];
+    if (!r.state || (!r.gpu && !r.host)) continue;
+    Part& p = parts_.emplace_back();
+    p.root = i;
+    if (r.gpu) {
+      p.buffer = created_.buffer(device_, std::max<uint64_t>(r.gpu_bytes, 4),
+                                 gpu::BufferKind::kStorage, g.label(r.value));
+    }
+    if (r.host) p.memory.resize(std::max<uint64_t>(r.host_bytes, 1));
+    const graph::Tensor& t = *g.tensor(r.value);
+    if (t.has_data()) p.initial.emplace(t, constants.sources());
+  }
+}
+
+Result<bool> State::advance() {
+  if (there_) return true;
+  PTERYX_ASSIGN(const bool made, created_.settled(*device_));
+  bool read = true;
+  for (Part& p : parts_) {
+    if (!p.initial) continue;
+    PTERYX_ASSIGN(const bool there, p.initial->advance());
+    read = read && there;
+  }
+  if (!made || !read) return false;
+  for (Part& p : parts_) {
+    if (p.initial) PTERYX_TRY(write_initial(p));  // else they are zero as they were made
+  }
+  there_ = true;
+  return true;
+}
+
+Status State::reset() {
+  for (Part& p : parts_) PTERYX_TRY(write_initial(p));
+  return {};
+}
+
+Status State::write_initial(Part& p) {
+  const Root& r = layout_.roots[p.root];
+  const graph::Tensor& t = *graph_.tensor(r.value);
+  if (!p.initial) {
+    std::ranges::fill(p.memory, std::byte{0});
+    return r.gpu ? write_zeros(*device_, p.buffer.get(), r.gpu_bytes) : Status();
+  }
+  const Bytes bytes = p.initial->bytes();
+  if (r.host && !bytes.empty()) std::memcpy(p.memory.data(), bytes.data(), bytes.size());
+  if (!r.gpu) return {};
+  if (t.dtype != DType::kI64) return device_->write(p.buffer.get(), 0, bytes);
+  PTERYX_ASSIGN(const std::vector<std::byte> narrow, narrowed(t, bytes, graph_.label(r.value)));
+  return device_->write(p.buffer.get(), 0, narrow);
+}
+
+Status State::copy(const State& other) {
+  std::vector<gpu::Copy> copies;
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    parts_[i].memory = other.parts_[i].memory;
+    if (!layout_.roots[parts_[i].root].gpu) continue;
+    copies.push_back({other.parts_[i].buffer.get(), 0, parts_[i].buffer.get(), 0,
+                      align_up(part_bytes(parts_[i]), 4)});
+  }
+  return device_->submit({}, copies);
+}
+
+// As the GPU has it, where it has it.
+uint64_t State::part_bytes(const Part& p) const {
+  const Root& r = layout_.roots[p.root];
+  return r.gpu ? r.gpu_bytes : r.host_bytes;
+}
+
+Status State::restore(Bytes bytes) {
+  uint64_t expected = 0;
+  for (const Part& p : parts_) expected += part_bytes(p);
+  if (bytes.size() != expected) {
+    return invalid_argument(fmt::format("state of '{}': expected {} bytes, got {}", graph_.method,
+                                        expected, bytes.size()));
+  }
+  for (Part& p : parts_) {
+    const Bytes part = bytes.first(part_bytes(p));
+    bytes = bytes.subspan(part.size());
+    if (layout_.roots[p.root].gpu) {
+      PTERYX_TRY(device_->write(p.buffer.get(), 0, part));
+    } else {
+      std::ranges::copy(part, p.memory.begin());
+    }
+  }
+  return {};
+}
+
+StateBytes::StateBytes(const State& state, std::shared_ptr<gpu::Device> device)
+    : state_(state), device_(std::move(device)) {
+  constexpr uint64_t kChunk = 8U << 20;
+  uint64_t all = 0;
+  uint64_t largest = 4;
+  for (const State::Part& p : state.parts_) {
+    all += state.part_bytes(p);
+    largest = std::max(largest, state.part_bytes(p));
+  }
+  bytes_.reserve(all);
+  chunk_ = std::min(kChunk, align_up(largest, 4));
+  readback_ = created_.buffer(device_, chunk_, gpu::BufferKind::kReadback, "state");
+}
+
+StateBytes::~StateBytes() {
+  if (ticket_ != gpu::Ticket::kNone) device_->release(ticket_);
+}
+
+Result<bool> StateBytes::advance() {
+  PTERYX_ASSIGN(const bool made, created_.settled(*device_));
+  if (!made) return false;
+  while (part_ < state_.parts_.size()) {
+    const State::Part& p = state_.parts_[part_];
+    const uint64_t size = state_.part_bytes(p);
+    if (!state_.layout_.roots[p.root].gpu) {
+      bytes_.insert(bytes_.end(), p.memory.begin(),
+                    p.memory.begin() + static_cast<ptrdiff_t>(size));
+      of_part_ = size;
+    } else if (of_part_ < size) {
+      const uint64_t count = std::min(chunk_, size - of_part_);
+      if (ticket_ == gpu::Ticket::kNone) {
+        const uint64_t whole = align_up(count, 4);
+        const gpu::Copy copy{p.buffer.get(), of_part_, readback_.get(), 0, whole};
+        PTERYX_TRY(device_->submit({}, std::span(&copy, 1)));
+        PTERYX_ASSIGN(ticket_, device_->read(readback_.get(), 0, whole));
+      }
+      PTERYX_ASSIGN(const bool there, device_->done(ticket_));
+      if (!there) return false;
+      const Bytes chunk = device_->mapped(ticket_);
+      if (chunk.size() >= count)
+        bytes_.insert(bytes_.end(), chunk.begin(), chunk.begin() + static_cast<ptrdiff_t>(count));
+      device_->release(std::exchange(ticket_, gpu::Ticket::kNone));
+      if (chunk.size() < count) return device_error("the state could not be mapped");
+      of_part_ += count;
+    }
+    if (of_part_ < size) continue;
+    ++part_;
+    of_part_ = 0;
+  }
+  return true;
+}
+
+uint64_t State::gpu_bytes() const {
+  uint64_t bytes = 0;
+  for (const Part& p : parts_) {
+    if (p.buffer.get() != gpu::BufferId::kNone) bytes += layout_.roots[p.root].gpu_bytes;
+  }
+  return bytes;
+}
+
+}  // namespace pteryx::exec
