@@ -36,7 +36,7 @@ Result<std::unique_ptr<Method>> Method::create(graph::Graph graph, Layout layout
                                                ops::PlanContext context, ConstantPool& constants,
                                                const LoadOptions& options) {
   std::unique_ptr<Method> m(new Method(std::move(graph), std::move(layout), std::move(device),
-                                       std::move(context), constants, options.plan_cache));
+                                       std::move(context), constants, options.testing.plan_cache));
   PTERYX_TRY(m->allocate(options));
   m->find_published();
   m->outputs_.resize(m->graph_.outputs.size());

@@ -59,7 +59,7 @@ Result<Session> Session::load(const std::string& path, const LoadOptions& option
   }
 
   PTERYX_ASSIGN(const ops::PlanContext context,
-                make_context(impl->device->caps(), options.routes, options.precision));
+                make_context(impl->device->caps(), options.testing.routes, options.precision));
   const std::span<const SourcePtr> sources = impl->program.sources();
   impl->constants = std::make_unique<ConstantPool>(
       impl->device, std::vector<SourcePtr>(sources.begin(), sources.end()));
@@ -78,7 +78,7 @@ Result<Session> Session::load(const std::string& path, const LoadOptions& option
     auto graph = graph::build_graph(impl->program, record, ops::lookup());
     if (!graph.ok()) return where(std::move(graph).status());
     if (options.all_logits) graph::keep_all_logits(*graph);
-    if (options.fuse) graph::run_passes(*graph, ops::lookup());
+    if (options.testing.fuse) graph::run_passes(*graph, ops::lookup());
     if (options.sampling) graph::append_sampling(*graph, ops::lookup());
     auto layout = make_layout(*graph, context, {.cpu_only = options.cpu_only});
     if (!layout.ok()) return where(std::move(layout).status());
