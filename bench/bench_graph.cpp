@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/gpu/environment.h"
 #include "pteryx/gpu/native/blocking.h"
 #include "pteryx/ops/table.h"
 #include "pteryx/session/inspect.h"
@@ -134,7 +135,9 @@ double time_raw(std::string_view label, std::string_view code, std::vector<uint6
 
 std::shared_ptr<gpu::Device> device() {
   static const std::shared_ptr<gpu::Device> d = [] {
-    auto opened = must(gpu::open_device());
+    const gpu::DeviceOptions options = gpu::options_from_environment();
+    gpu::show_software_driver(options.adapter, PTERYX_SOFTWARE_ICD);  // no thread exists yet
+    auto opened = must(gpu::open_device(options));
     fmt::print("GPU: {} through {}\n", opened->caps().adapter, opened->caps().provider);
     return opened;
   }();
@@ -220,8 +223,9 @@ void GraphMaker::output(graph::ValueId from) {
 
 Runner::Runner(graph::Graph g, const RunOptions& options) : constants_(device(), pool().sources()) {
   constexpr uint32_t kRecordings = 16;
-  const ops::PlanContext context =
-      must(make_context(device()->caps(), options.routes, options.precision));
+  const std::string routes =
+      options.routes.empty() ? gpu::variable("PTERYX_ROUTE") : options.routes;
+  const ops::PlanContext context = must(make_context(device()->caps(), routes, options.precision));
   Layout layout = must(make_layout(g, context, {}));
   method_ = std::make_unique<exec::Method>(std::move(g), std::move(layout), context, constants_,
                                            kRecordings);

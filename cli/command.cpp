@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 
 #include <unistd.h>
 
@@ -13,40 +12,49 @@
 #include "pteryx/base/excerpt.h"
 #include "pteryx/base/same_file.h"
 #include "pteryx/convert/file_kind.h"
+#include "pteryx/gpu/environment.h"
 
 namespace pteryx::cli {
 
 void add_run_options(CLI::App& app, RunOptions& o) {
   const std::string before = app.option_defaults()->get_group();
   app.option_defaults()->group("GPU and precision");
-  app.add_option("--adapter", o.adapter,
+  app.add_option("--adapter", o.device.adapter,
                  "GPU to use: its number or part of its name in `pteryx doctor`, or 'software'")
       ->type_name("NAME");
-  add_choice(app, "--provider", o.provider, {{"dawn", "dawn"}, {"wgpu", "wgpu"}},
+  add_choice(app, "--provider", o.device.provider, {{"dawn", "dawn"}, {"wgpu", "wgpu"}},
              "WebGPU library to use");
-  CLI::Option* const precision = add_choice(
-      app, "--precision", o.precision, {{"f32", Precision::kF32}, {"f16", Precision::kF16}},
-      "precision of matrix products; f16 rounds their operands where that is faster (sums "
-      "stay f32)");
+  add_choice(app, "--precision", o.precision, {{"f32", Precision::kF32}, {"f16", Precision::kF16}},
+             "precision of matrix products; f16 rounds their operands where that is faster (sums "
+             "stay f32)");
   add_data_option(app, o.data_files);
   add_number<uint64_t>(app, "--memory-limit", o.memory_limit_mib, {0, uint64_t{1} << 30},
                        "refuse to load what needs more GPU memory than this, in MiB; 0: no limit");
   app.add_flag("--cpu", o.cpu_only, "run on the CPU every operator that has a CPU kernel");
   app.add_option("--route", o.routes, "kernel routes to force, for tests, e.g. matmul:naive")
       ->type_name("ROUTE,...");
-  traits(precision).variable = "PTERYX_PRECISION";
+  traits(app.get_option("--precision")).variable = "PTERYX_PRECISION";
   traits(app.get_option("--route")).variable = "PTERYX_ROUTE";
-  // Of the chosen command only: CLI11 would look at the variables for all of them.
-  app.parse_complete_callback([&o, precision] {
-    const char* const value = std::getenv("PTERYX_PRECISION");
-    if (!precision->empty() || value == nullptr || *value == '\0') return;
-    const auto parsed = parse_precision(value);
-    if (!parsed.ok())
-      throw CLI::ValidationError("PTERYX_PRECISION",
-                                 fmt::format("expected f32 or f16, got '{}'", excerpt(value)));
-    o.precision = *parsed;
-  });
+  read_environment(app, o);
   app.option_defaults()->group(before);
+}
+
+void read_environment(CLI::App& app, RunOptions& o) {
+  // Of the chosen command only: CLI11 would look at the variables for all of them.
+  app.parse_complete_callback([&o] {
+    o.device = gpu::options_from_environment(std::move(o.device));
+    if (o.routes.empty()) o.routes = gpu::variable("PTERYX_ROUTE");
+    const std::string precision = gpu::variable("PTERYX_PRECISION");
+    if (!o.precision && !precision.empty()) {
+      const auto parsed = parse_precision(precision);
+      if (!parsed.ok()) {
+        throw CLI::ValidationError(
+            "PTERYX_PRECISION", fmt::format("expected f32 or f16, got '{}'", excerpt(precision)));
+      }
+      o.precision = *parsed;
+    }
+    gpu::show_software_driver(o.device.adapter, PTERYX_SOFTWARE_ICD);  // no thread exists yet
+  });
 }
 
 void add_data_option(CLI::App& app, std::vector<std::string>& files) {
@@ -98,13 +106,15 @@ class QuietStderr {
 Result<std::shared_ptr<gpu::Device>> open_gpu(const RunOptions& o, Progress* progress) {
   if (progress != nullptr) progress->begin("opening the GPU");
   QuietStderr quiet;
-  auto device = gpu::open_device({.adapter = o.adapter, .provider = o.provider});
+  auto device = gpu::open_device(o.device);
   if (device.ok()) {
     if (progress != nullptr) watch_compilation(*progress, *device);
     return device;
   }
   quiet.show();
-  return device_error(std::string(device.status().message()));
+  Status problem = device_error(std::string(device.status().message()));
+  if (o.device.library.empty()) return problem;
+  return std::move(problem).during("using the library that PTERYX_WEBGPU_LIBRARY names");
 }
 
 void watch_compilation(Progress& progress, const std::shared_ptr<gpu::Device>& device) {
@@ -116,9 +126,9 @@ void watch_compilation(Progress& progress, const std::shared_ptr<gpu::Device>& d
   });
 }
 
-std::vector<gpu::ProviderReport> survey() {
+std::vector<gpu::ProviderReport> survey(const RunOptions& o) {
   const QuietStderr quiet;
-  return gpu::survey();
+  return gpu::survey(o.device);
 }
 
 LoadOptions load_options(const RunOptions& o, std::shared_ptr<gpu::Device> device,
@@ -126,8 +136,8 @@ LoadOptions load_options(const RunOptions& o, std::shared_ptr<gpu::Device> devic
   LoadOptions options;
   options.data_files = o.data_files;
   options.device = std::move(device);
-  options.routes = o.routes;
-  options.precision = o.precision;
+  options.testing.routes = o.routes;
+  options.precision = o.precision.value_or(Precision::kF32);
   options.cpu_only = o.cpu_only;
   options.memory_limit = o.memory_limit_mib << 20;
   options.progress = [progress](std::string_view what, uint64_t done, uint64_t total) {

@@ -21,8 +21,7 @@ namespace pteryx::cli {
 
 // Where and how to run, the same for every subcommand that runs something.
 struct RunOptions {
-  std::string adapter;
-  std::string provider;
+  gpu::DeviceOptions device;
   std::string routes;
   std::optional<Precision> precision;
   std::vector<std::string> data_files;
@@ -30,6 +29,8 @@ struct RunOptions {
   uint64_t memory_limit_mib = 0;  // 0: none
 };
 void add_run_options(CLI::App& app, RunOptions& o);
+// Lets the environment fill, once the command is chosen and parsed, what its options left empty.
+void read_environment(CLI::App& app, RunOptions& o);
 void add_data_option(CLI::App& app, std::vector<std::string>& files);
 // `progress` (null: none) shows what takes long.
 Result<std::shared_ptr<gpu::Device>> open_gpu(const RunOptions& o, Progress* progress);
@@ -37,7 +38,8 @@ Result<std::shared_ptr<gpu::Device>> open_gpu(const RunOptions& o, Progress* pro
 void watch_compilation(Progress& progress, const std::shared_ptr<gpu::Device>& device);
 LoadOptions load_options(const RunOptions& o, std::shared_ptr<gpu::Device> device,
                          Progress* progress);
-std::vector<gpu::ProviderReport> survey();  // gpu::survey() without the libraries' own output
+// gpu::survey() without the libraries' own output.
+std::vector<gpu::ProviderReport> survey(const RunOptions& o);
 
 // For what says how far it is: shows it, and stops it when the user does.
 std::function<bool(uint64_t done, uint64_t total)> follow(Progress& progress);

@@ -5,6 +5,8 @@
 
 #include "command.h"
 
+#include "pteryx/gpu/environment.h"
+
 namespace pteryx::cli {
 namespace {
 
@@ -73,8 +75,12 @@ void print_adapter(size_t number, const gpu::AdapterReport& a) {
 }
 
 int run(bool as_json) {
-  const std::vector<gpu::ProviderReport> providers = survey();
-  const auto device = open_gpu({}, nullptr);
+  RunOptions options;
+  options.device = gpu::options_from_environment();
+  // Whatever adapter is asked for, all of them are shown.
+  gpu::show_software_driver("", PTERYX_SOFTWARE_ICD);
+  const std::vector<gpu::ProviderReport> providers = survey(options);
+  const auto device = open_gpu(options, nullptr);
   bool usable = false;
   json list = json::array();
   size_t number = 0;

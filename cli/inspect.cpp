@@ -18,6 +18,7 @@ using nlohmann::json;
 struct Options {
   std::string model;
   std::vector<std::string> data_files;
+  RunOptions run;  // of the environment alone
   std::string dot;
   bool as_json = false;
 };
@@ -188,7 +189,10 @@ json method_json(const MethodReport& m) {
 
 int run(const Options& o) {
   if (const Status s = expect_program(o.model); !s.ok()) return fail(s);
-  const auto report = inspect(o.model, {.data_files = o.data_files, .dot = !o.dot.empty()});
+  const auto report = inspect(o.model, {.data_files = o.data_files,
+                                        .dot = !o.dot.empty(),
+                                        .precision = o.run.precision.value_or(Precision::kF32),
+                                        .routes = o.run.routes});
   if (!report.ok()) return fail(report.status());
   if (!o.dot.empty()) {
     std::vector<std::string> inputs = o.data_files;
@@ -223,6 +227,7 @@ void add_inspect(CLI::App& app, Action& action) {
   add_data_option(*sub, o->data_files);
   sub->add_option("--graph", o->dot, "write the graph in Graphviz' format")->type_name("OUT.dot");
   add_json(*sub, o->as_json, "print as JSON");
+  read_environment(*sub, o->run);
   sub->callback([o, &action] { action = [o] { return run(*o); }; });
 }
 

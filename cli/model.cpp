@@ -56,7 +56,7 @@ Result<std::unique_ptr<generate::Model>> load(const std::string& program, const 
                                               Progress& progress) {
   generate::ModelOptions options;
   options.load = load_options(a.run, device, &progress);
-  if (!options.load.precision) options.load.precision = Precision::kF16;
+  options.load.precision = a.run.precision.value_or(Precision::kF16);
   options.load.all_logits = a.all_logits;
   if (!a.tokenizer.empty()) {
     PTERYX_ASSIGN(options.tokenizer, open_source(a.tokenizer));

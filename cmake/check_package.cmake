@@ -1,5 +1,5 @@
 # Installs Pteryx into a fresh folder, builds the examples against it as a project that uses Pteryx would, and runs what came of it.
-# cmake -D BUILD=folder -D EXAMPLES=folder -D PROGRAM=file -D WORK=folder -P check_package.cmake
+# cmake -D BUILD=folder -D EXAMPLES=folder -D PROGRAM=file -D DRIVER=file -D WORK=folder -P check_package.cmake
 file(REMOVE_RECURSE "${WORK}")
 set(prefix "${WORK}/prefix")
 
@@ -23,7 +23,7 @@ run("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${prefix}")
 run("${CMAKE_COMMAND}" -G Ninja -S "${EXAMPLES}" -B "${WORK}/build" "-DCMAKE_PREFIX_PATH=${prefix}")
 run("${CMAKE_COMMAND}" --build "${WORK}/build" --parallel 2)
 
-set(ENV{PTERYX_ADAPTER} software)
+set(ENV{VK_ICD_FILENAMES} "${DRIVER}")  # the software GPU
 run("${prefix}/bin/pteryx" doctor)
 expect("${prefix}/lib/pteryx/libwebgpu_dawn.so")
 expect("${prefix}/lib/pteryx/libwgpu_native.so")

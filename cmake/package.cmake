@@ -58,4 +58,4 @@ install(FILES "${PTERYX_PROVIDER_DIR}/dawn/libwebgpu_dawn.so" "${PTERYX_PROVIDER
 
 pteryx_add_test(NAME package LABEL package
   COMMAND "${CMAKE_COMMAND}" -D "BUILD=${PROJECT_BINARY_DIR}" -D "EXAMPLES=${PROJECT_SOURCE_DIR}/examples"
-          -D "PROGRAM=${PROJECT_SOURCE_DIR}/tests/fixtures/ops/add.pte" -D "WORK=${PROJECT_BINARY_DIR}/package" -P "${PROJECT_SOURCE_DIR}/cmake/check_package.cmake")
+          -D "PROGRAM=${PROJECT_SOURCE_DIR}/tests/fixtures/ops/add.pte" -D "DRIVER=${PTERYX_SOFTWARE_ICD}" -D "WORK=${PROJECT_BINARY_DIR}/package" -P "${PROJECT_SOURCE_DIR}/cmake/check_package.cmake")

@@ -20,7 +20,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -131,19 +130,23 @@ struct LoadOptions {
   std::shared_ptr<gpu::Device> device = nullptr;  // null = the default one of the machine
   uint64_t memory_limit = 0;  // GPU bytes; 0 = none. Over it, load fails with the number
   bool cpu_only = false;      // run on the CPU whatever has a CPU kernel
-  bool fuse = true;           // join operators where that is cheaper
+  Precision precision = Precision::kF32;  // of matrix products; kF16 lets them round their operands
   // A language model, (tokens [1, S], position [1]) -> logits, gets a third input of 16 i32, see
   // pteryx/ops/sample/sample.h, and a second output: the next token, drawn on the GPU.
   bool sampling = false;
   bool all_logits =
       false;  // such a model gives the logits of every position, not of the last alone
-  std::string routes = {};  // "linear:tiled,conv:direct"; empty reads PTERYX_ROUTE
-  // How exact matrix products are; none reads PTERYX_PRECISION, and is kF32 without it.
-  std::optional<Precision> precision = {};
-  uint32_t plan_cache = 16;  // shapes remembered per method
   // Called from load with what is being done and how far it is; returning false cancels the load
   // (kCancelled).
   std::function<bool(std::string_view what, uint64_t done, uint64_t total)> progress = nullptr;
+
+  // What tests and measurements force.
+  struct Testing {
+    bool fuse = true;          // join operators where that is cheaper
+    std::string routes = {};   // kernels to take where they fit: "linear:tiled,conv:direct"
+    uint32_t plan_cache = 16;  // shapes remembered per method
+  };
+  Testing testing = {};
 };
 
 struct RunOptions {

@@ -17,6 +17,8 @@ MULTIPLIES = (r"\b(int64_t|uint64_t|size_t|uint32_t)\s+(checked_)?numel\s*\(\s*(
               r"\bfor\s*\([^;{}]*:[^;{}]*\)\s*\{?\s*[\w.]+\s*\*=",
               r"\bfor\s*\([^;]*=\s*0;\s*\w+\s*<\s*[\w.]+(rank|size)\(\);[^;)]*\)\s*\{?\s*[\w.]+\s*\*=\s*[\w.]+\[\w+\];",
               r"\bstd::multiplies\b")
+# getenv, setenv, unsetenv, putenv, secure_getenv, environ, and the header that has them for mains.
+VARIABLES = r"\b(secure_)?getenv(_s)?\b|\b_?(un)?(set|put)env(_s)?\b|\benviron\b|#\s*include\s*\"pteryx/gpu/environment\.h\""
 
 
 def files(folder, patterns=SOURCES):
@@ -78,6 +80,12 @@ class Rules(unittest.TestCase):
             self.forbid(pattern, where, ["pteryx/base/dims"], "numel and checked_numel are in base/dims")
         self.forbid(r"\bnormalize_dim\s*\(\s*int64_t", where, ["pteryx/base/dims"], "normalize_dim is in base/dims")
 
+    def test_the_library_leaves_the_environment_alone(self):
+        where = [f for f in files("pteryx") + files("examples") if not is_test(f)]
+        self.assertTrue(matches(VARIABLES, (ROOT / "pteryx/gpu/environment.h").read_text()), "the mains read them here")
+        self.forbid(VARIABLES, where, ["pteryx/gpu/environment.h"], "mains read variables and pass them as options")
+        self.forbid(VARIABLES.split("|#")[0], files("bench"), why="pteryx/gpu/environment.h reads variables for mains")
+
     def test_nothing_throws(self):
         where = [f for f in files("pteryx") if not is_test(f)]
         self.forbid(r"\bthrow\b|\bcatch\s*\(|\btry\s*\{", where, why="errors are values")
@@ -132,6 +140,13 @@ class Examples(unittest.TestCase):
         free = ("for (size_t i = 2; i < x.rank(); ++i) n *= x.dims[i];", "for (const int64_t v : dims) n += v;", "numel(x.dims)")
         for text in free:
             self.assertFalse(any(matches(p, text) for p in MULTIPLIES), text)
+
+    def test_variables(self):
+        for text in ('std::getenv("HOME")', 'setenv("A", "1", 1);', "unsetenv(name)", "extern char** environ;", "_putenv_s(a, b)",
+                     'secure_getenv("A")', '#include "pteryx/gpu/environment.h"'):
+            self.assertEqual(len(matches(VARIABLES, text)), 1, text)
+        for text in ('// getenv("HOME")', "options_from_environment()", "environment", '#include "pteryx/gpu/device.h"'):
+            self.assertEqual(matches(VARIABLES, text), [], text)
 
     def test_openings(self):
         good = "// y[i] = x[i] + 1. One word per invocation.\n// Host guarantees: n elements.\n#include \"common/index.wgsl\"\n"

@@ -30,10 +30,7 @@ std::string fixture(const std::string& name) {
   return std::string(PTERYX_TEST_DATA) + "/fixtures/convert/" + name;
 }
 
-std::shared_ptr<gpu::Device> device() {
-  static const std::shared_ptr<gpu::Device> d = gpu::open_or_die();
-  return d;
-}
+const std::shared_ptr<gpu::Device>& device() { return gpu::shared_device(); }
 
 // Prompt, single tokens and a chunk further on; each answer is about its last token.
 template <typename T>

@@ -1,5 +1,5 @@
-// What the adapter can do, asked once. PTERYX_DISABLE masks entries, so that every route can be
-// tested anywhere.
+// What the adapter can do, asked once. DeviceOptions::disable masks entries, so that every route
+// can be tested anywhere.
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
@@ -34,7 +34,7 @@ struct Caps {
   std::string adapter;   // "llvmpipe (LLVM 15.0.6, 256 bits)"
   std::string provider;  // "dawn", "wgpu"
   std::string driver;
-  std::string masked;  // what PTERYX_DISABLE took away, for doctor
+  std::string masked;  // what DeviceOptions::disable took away, for doctor
 };
 
 // Takes the capabilities named in a list such as "f16,subgroups" out of caps, and those that rest

@@ -159,17 +159,20 @@ class Device {
 };
 
 struct DeviceOptions {
-  std::string adapter;   // "", index, part of a name, or "software"; "" reads PTERYX_ADAPTER
-  std::string provider;  // "", "dawn", "wgpu"; "" reads PTERYX_PROVIDER; PTERYX_WEBGPU_LIBRARY
-                         // overrides both
-  std::string disable;   // "f16,subgroups,..." masked capabilities; "" reads PTERYX_DISABLE
-  bool validate = true;  // false: drop robustness and validation for speed (PTERYX_UNCHECKED=1)
+  // Index or part of the name of an adapter, or "software"; "": a GPU, and where none can be used
+  // the software one. The software driver is among them if the Vulkan loader finds it.
+  std::string adapter = {};
+  std::string provider = {};  // "dawn" or "wgpu"; "": the first of them that has what is asked for
+  std::string library = {};   // path of a WebGPU library to use, whatever the provider; "": none
+  std::string disable = {};   // capabilities to mask, such as "f16,subgroups"
+  bool validate = true;       // false: drop robustness and validation for speed
 };
 
 // Opens a provider and an adapter. Errors: kDevice with what was tried.
 Result<std::shared_ptr<Device>> open_device(const DeviceOptions& options = {});
 
-// What `pteryx doctor` shows; never fails, problems are in the text fields.
+// What `pteryx doctor` shows: every adapter of every provider, or of the library in the options,
+// opened with their capabilities and checks. Never fails, problems are in the text fields.
 struct AdapterReport {
   std::string provider;  // "dawn", "wgpu"
   std::string name, vendor, architecture, description, backend, type;
@@ -183,6 +186,6 @@ struct ProviderReport {
   std::string problem;  // why it could not be opened, or ""
   std::vector<AdapterReport> adapters;
 };
-std::vector<ProviderReport> survey();
+std::vector<ProviderReport> survey(const DeviceOptions& options = {});
 
 }  // namespace pteryx::gpu

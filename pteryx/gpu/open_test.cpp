@@ -1,33 +1,17 @@
 // How a device is found, and what is said when none is.
 // SPDX-License-Identifier: BSD-3-Clause
-#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "pteryx/gpu/device.h"
+#include "pteryx/gpu/environment.h"
 #include "pteryx/gpu/native/blocking.h"
 #include "pteryx/gpu/testing/compute.h"
 
 namespace pteryx::gpu {
 namespace {
-
-// Sets a variable for the time of a test.
-class Variable {
- public:
-  Variable(const char* name, const char* value) : name_(name) {
-    if (const char* before = std::getenv(name)) before_ = before;
-    setenv(name, value, 1);
-  }
-  ~Variable() { before_.empty() ? unsetenv(name_) : setenv(name_, before_.c_str(), 1); }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-
- private:
-  const char* name_;
-  std::string before_;
-};
 
 TEST(Open, SoftwareIsAlwaysThere) {
   const auto device = open_or_die({.adapter = "software"});
@@ -35,16 +19,10 @@ TEST(Open, SoftwareIsAlwaysThere) {
   EXPECT_NE(device->caps().adapter.find("llvmpipe"), std::string::npos) << device->caps().adapter;
 }
 
-TEST(Open, LeavesTheEnvironmentAsItWas) {
-  const char* const before = std::getenv("VK_ICD_FILENAMES");
-  const auto device = open_or_die({.adapter = "software"});
-  EXPECT_STREQ(std::getenv("VK_ICD_FILENAMES"), before);
-}
-
 TEST(Open, FallsBackToSoftware) {
-  const Variable any("PTERYX_ADAPTER", "");
-  const auto device = open_or_die();
-  EXPECT_FALSE(device->caps().adapter.empty());
+  const auto device = open_device({.provider = options_from_environment().provider});
+  ASSERT_TRUE(device.ok()) << device.status().message();
+  EXPECT_FALSE((*device)->caps().adapter.empty());
 }
 
 TEST(Open, ByPartOfTheName) {
@@ -82,35 +60,47 @@ TEST(Open, UnknownProviderListsTheKnown) {
 }
 
 TEST(Open, UnknownCapabilityIsAnError) {
-  const Variable disable("PTERYX_DISABLE", "f16,tensor_cores");
-  const Result<std::shared_ptr<Device>> device = open_device();
+  const Result<std::shared_ptr<Device>> device = open_device({.disable = "f16,tensor_cores"});
   ASSERT_FALSE(device.ok());
   EXPECT_EQ(device.status().code(), Code::kInvalidArgument);
   EXPECT_EQ(device.status().message().find("disabled capability 'tensor_cores' is unknown"), 0u);
 }
 
-TEST(Open, DisableReadsTheEnvironment) {
-  const Variable disable("PTERYX_DISABLE", "f16");
-  EXPECT_EQ(open_or_die()->caps().masked, "f16");
+TEST(Open, DisabledCapabilitiesAreMasked) {
+  const auto device = open_or_die({.disable = "f16"});
+  EXPECT_FALSE(device->caps().f16);
+  EXPECT_EQ(device->caps().masked, "f16");
 }
 
 TEST(Open, LibraryThatIsNone) {
-  const Variable library("PTERYX_WEBGPU_LIBRARY", "libm.so.6");
-  const Result<std::shared_ptr<Device>> device = open_device();
+  const Result<std::shared_ptr<Device>> device = open_device({.library = "libm.so.6"});
   ASSERT_FALSE(device.ok());
   EXPECT_EQ(device.status().code(), Code::kDevice);
   const std::string message(device.status().message());
-  EXPECT_NE(message.find("libm.so.6: not a WebGPU library, wgpuCreateInstance is missing"),
-            std::string::npos)
-      << message;
+  EXPECT_EQ(message,
+            "no GPU adapter can be used; tried:\n"
+            "  libm.so.6: not a WebGPU library, wgpuCreateInstance is missing");
 }
 
 TEST(Open, LibraryThatIsMissing) {
-  const Variable library("PTERYX_WEBGPU_LIBRARY", "/nowhere/libwebgpu.so");
-  const Result<std::shared_ptr<Device>> device = open_device();
+  const Result<std::shared_ptr<Device>> device = open_device({.library = "/nowhere/libwebgpu.so"});
   ASSERT_FALSE(device.ok());
   EXPECT_NE(std::string(device.status().message()).find("/nowhere/libwebgpu.so"),
             std::string::npos);
+}
+
+// Whatever the provider asked for, and for both ways to ask.
+TEST(Open, LibraryByItsPath) {
+  std::string dawn;
+  for (const ProviderReport& report : survey()) {
+    if (report.provider == "dawn") dawn = report.library;
+  }
+  const auto device = open_or_die({.provider = "wgpu", .library = dawn});
+  EXPECT_EQ(device->caps().provider, "dawn");
+  const std::vector<ProviderReport> reports = survey({.library = dawn});
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_EQ(reports[0].library, dawn);
+  EXPECT_EQ(reports[0].provider, "dawn");
 }
 
 TEST(Open, UncheckedComputesTheSame) {
@@ -122,8 +112,7 @@ TEST(Open, UncheckedComputesTheSame) {
 }
 
 TEST(Open, NullCompilesSubgroupMatrices) {
-  const Variable provider("PTERYX_PROVIDER", "dawn");
-  const auto device = open_or_die({.adapter = "null"});
+  const auto device = open_or_die({.adapter = "null", .provider = "dawn"});
   EXPECT_TRUE(device->caps().subgroup_matrix);
   constexpr BindingKind kKinds[] = {BindingKind::kStorageRead, BindingKind::kStorageReadWrite};
   pipeline_or_die(*device, {.label = "test/matrix",
@@ -144,6 +133,16 @@ fn main() {
                             .uses_f16 = true,
                             .uses_subgroups = true,
                             .uses_subgroup_matrix = true});
+}
+
+TEST(Survey, MasksWhatTheOptionsSay) {
+  for (const ProviderReport& report : survey({.disable = "subgroups"})) {
+    ASSERT_FALSE(report.adapters.empty());
+    for (const AdapterReport& adapter : report.adapters) {
+      if (!adapter.problem.empty()) continue;
+      EXPECT_FALSE(adapter.caps.subgroups);
+    }
+  }
 }
 
 TEST(Survey, ShowsEveryLibraryAndAdapter) {

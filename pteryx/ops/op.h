@@ -311,7 +311,7 @@ struct DispatchDesc {
   bool subgroup_matrix = false;
 };
 
-// What a plan is made for: capabilities, routes forced by PTERYX_ROUTE, and how exact matrix
+// What a plan is made for: capabilities, routes forced for tests, and how exact matrix
 // products must be.
 struct PlanContext {
   gpu::Caps caps;
@@ -399,7 +399,7 @@ TensorMeta broadcast_meta(const Dims& dims, const Dims& to);
 TensorMeta strided_meta(const Dims& dims, const Dims& strides);
 
 // Routes of a family: of those that fit, the first that suits is taken (failing that, the first),
-// unless PTERYX_ROUTE=family:route names another that fits.
+// unless LoadOptions::Testing::routes names another that fits.
 struct Route {
   std::string_view name;
   bool (*fits)(const Node&, const gpu::Caps&) = nullptr;  // can run; null: always
@@ -456,7 +456,7 @@ struct OpDef {
   Status (*cpu)(const Node&, const Host&) = nullptr;  // null: GPU only
   Status (*item)(const Node&, const HostTensor& x, Shapes&) = nullptr;  // OpClass::kItem only
   OpClass op_class = OpClass::kCompute;
-  std::string_view family = {};  // of routes: PTERYX_ROUTE=family:route
+  std::string_view family = {};  // of routes: "family:route" names one
   std::span<const Route> routes = {};
   const void* row = nullptr;  // the family's own data
 };

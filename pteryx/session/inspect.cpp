@@ -2,7 +2,6 @@
 #include "pteryx/session/inspect.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 
 #include <fmt/format.h>
@@ -171,20 +170,9 @@ std::vector<std::string> routes_of(std::string_view family) {
 
 }  // namespace
 
-Result<ops::PlanContext> make_context(const gpu::Caps& caps, std::string routes,
-                                      std::optional<Precision> precision) {
-  if (routes.empty()) {
-    const char* from_environment = std::getenv("PTERYX_ROUTE");
-    if (from_environment != nullptr) routes = from_environment;
-  }
-  ops::PlanContext context{.caps = caps};
-  const char* const named = std::getenv("PTERYX_PRECISION");
-  if (!precision && named != nullptr && *named != '\0') {
-    auto parsed = parse_precision(named);
-    if (!parsed.ok()) return std::move(parsed).status().during("reading PTERYX_PRECISION");
-    precision = *parsed;
-  }
-  context.precision = precision.value_or(Precision::kF32);
+Result<ops::PlanContext> make_context(const gpu::Caps& caps, const std::string& routes,
+                                      Precision precision) {
+  ops::PlanContext context{.caps = caps, .precision = precision};
   for (size_t at = 0; at < routes.size();) {
     const size_t end = std::min(routes.find(',', at), routes.size());
     const std::string item = routes.substr(at, end - at);
@@ -216,7 +204,8 @@ MethodInfo describe_method(const Graph& g, const Layout& layout) {
 
 Result<ProgramReport> inspect(const std::string& path, const InspectOptions& options) {
   PTERYX_ASSIGN(const program::Program program, program::Program::open(path, options.data_files));
-  PTERYX_ASSIGN(const ops::PlanContext context, make_context(planning_caps(), ""));
+  PTERYX_ASSIGN(const ops::PlanContext context,
+                make_context(planning_caps(), options.routes, options.precision));
   ProgramReport report{path, program.file_bytes(), program.named_data().size(), {}};
   for (const program::MethodRecord& record : program.methods()) {
     MethodReport m;

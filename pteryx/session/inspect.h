@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,11 +11,10 @@
 
 namespace pteryx {
 
-// Capabilities to plan with, the routes that `routes` ("family:route,...") or PTERYX_ROUTE forces,
-// and the precision given or in PTERYX_PRECISION. Errors: kInvalidArgument for a family, route or
-// precision that does not exist.
-Result<ops::PlanContext> make_context(const gpu::Caps& caps, std::string routes,
-                                      std::optional<Precision> precision = {});
+// Capabilities and precision to plan with, and the routes that `routes` ("family:route,...")
+// forces. Errors: kInvalidArgument for a family or route that does not exist.
+Result<ops::PlanContext> make_context(const gpu::Caps& caps, const std::string& routes,
+                                      Precision precision = Precision::kF32);
 
 MethodInfo describe_method(const graph::Graph& g, const Layout& layout);
 
@@ -57,6 +55,8 @@ struct ProgramReport {
 struct InspectOptions {
   std::vector<std::string> data_files;
   bool dot = false;
+  Precision precision = Precision::kF32;
+  std::string routes = {};
 };
 // Errors: those of reading the file. Operators that cannot run are in the report.
 Result<ProgramReport> inspect(const std::string& path, const InspectOptions& options);

@@ -106,7 +106,7 @@ Status SessionLoad::Impl::check_options() {
   if (options.device == nullptr)
     return invalid_argument(fmt::format("loading {}: no device was given", name));
   session->device = options.device;
-  PTERYX_ASSIGN(context, make_context(session->device->caps(), options.routes, options.precision));
+  PTERYX_ASSIGN(context, make_context(session->device->caps(), options.testing.routes, options.precision));
   return {};
 }
 
@@ -118,7 +118,7 @@ Status SessionLoad::Impl::plan(const program::MethodRecord& record) {
   auto graph = graph::build_graph(session->program, record, ops::lookup());
   if (!graph.ok()) return where(std::move(graph).status());
   if (options.all_logits) graph::keep_all_logits(*graph);
-  if (options.fuse) graph::run_passes(*graph, ops::lookup());
+  if (options.testing.fuse) graph::run_passes(*graph, ops::lookup());
   if (options.sampling) graph::append_sampling(*graph, ops::lookup());
   auto layout = make_layout(*graph, context, {.cpu_only = options.cpu_only});
   if (!layout.ok()) return where(std::move(layout).status());
@@ -145,7 +145,7 @@ Status SessionLoad::Impl::make_methods() {
   });
   for (Planned& p : planned) {
     session->methods.push_back(std::make_unique<exec::Method>(
-        std::move(p.graph), std::move(p.layout), context, *session->constants, options.plan_cache));
+        std::move(p.graph), std::move(p.layout), context, *session->constants, options.testing.plan_cache));
   }
   planned.clear();
   return {};

@@ -159,7 +159,7 @@ TEST(Session, TokenIdsOutsideTheVocabularyAreRefused) {
 TEST(Session, FusedOperatorsGiveWhatTheirPartsGive) {
   for (const char* name : {"qwen3_like_q4", "qwen2_like_fp32"}) {
     Model fused(name);
-    Model plain(name, {.fuse = false});
+    Model plain(name, {.testing = {.fuse = false}});
     ASSERT_TRUE(fused.ok() && plain.ok());
     int64_t position = 0;
     for (const auto& tokens : {std::vector<int64_t>{3, 1, 4, 1, 5}, {9}, {2, 6}}) {
@@ -302,20 +302,9 @@ TEST(Session, TwoThreadsShareADevice) {
 
 TEST(Session, ForcedRoutesMustExist) {
   LoadOptions options;
-  options.routes = "matmul:teleport";
+  options.testing.routes = "matmul:teleport";
   expect_message(load("mm", options).status(), Code::kInvalidArgument,
                  "there is no route 'matmul:teleport'");
-}
-
-TEST(Session, PrecisionOfTheEnvironmentMustExist) {
-  setenv("PTERYX_PRECISION", "f8", 1);
-  const Status wrong = load("mm").status();
-  LoadOptions options;
-  options.precision = Precision::kF16;  // what the caller says comes first
-  const auto given = load("mm", options);
-  unsetenv("PTERYX_PRECISION");
-  expect_message(wrong, Code::kInvalidArgument, "precision: expected f32 or f16, got 'f8'");
-  EXPECT_TRUE(given.ok());
 }
 
 }  // namespace

@@ -55,8 +55,15 @@ class Numbers(Arguments):
                                   "softmax:serial\n")
         self.assertIn("there is no route 'dance': expected one of attention:..., ", self.fail_with(USAGE, "run", OPS / "add.pte", "--route", "dance"))
 
+    def test_routes_of_the_environment(self):
+        env = {"PTERYX_ROUTE": "dance"}
+        for command in ("run", "inspect"):
+            self.assertIn("there is no route 'dance'", self.fail_with(USAGE, command, OPS / "add.pte", env=env))
+        self.assertNotIn("route", self.fail_with(USAGE, "run", OPS / "add.pte", "--route", "softmax:serial", env=env))
+
     def test_precision_of_the_environment(self):
-        for command in (["generate", MODEL, "-p", "x"], ["chat", MODEL], ["bench", MODEL], ["eval", MODEL, "--ids", "1", "2"], ["run", MODEL]):
+        for command in (["generate", MODEL, "-p", "x"], ["chat", MODEL], ["bench", MODEL], ["eval", MODEL, "--ids", "1", "2"], ["run", MODEL],
+                        ["inspect", MODEL]):
             with self.subTest(command[0]):
                 message = self.usage(*command, env={"PTERYX_PRECISION": "f99"})
                 self.assertIn("PTERYX_PRECISION: expected f32 or f16, got 'f99'", message)

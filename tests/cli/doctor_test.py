@@ -39,6 +39,20 @@ class Doctor(TestCase):
             self.assertIn("subgroups", adapter["masked"])
         self.assertIn("subgroups (PTERYX_DISABLE)", self.succeed("doctor", env={"PTERYX_DISABLE": "subgroups"}))
 
+    def test_every_adapter_whatever_is_asked_for(self):
+        asked = self.succeed_json("doctor", "--json", env={"PTERYX_ADAPTER": "software"})
+        free = self.succeed_json("doctor", "--json", env={"PTERYX_ADAPTER": ""})
+        self.assertEqual(asked["providers"], free["providers"])
+        for provider in free["providers"]:
+            self.assertTrue([a for a in provider["adapters"] if a["capabilities"]["software"] and not a["problem"]], provider)
+
+    def test_drivers_that_the_user_chose(self):
+        for variable in ("VK_ICD_FILENAMES", "VK_DRIVER_FILES"):
+            result = tool("doctor", env={variable: "/nonexistent/driver.json"})
+            self.assertEqual(result.returncode, NO_GPU)
+            self.assertNotIn("llvmpipe", result.stdout)
+            self.assertIn(f"{PROVIDER}: no adapter", result.stderr)
+
     def test_without_a_library(self):
         result = tool("doctor", "--json", env=NO_LIBRARY)
         self.assertEqual(result.returncode, NO_GPU)

@@ -3,14 +3,10 @@
 
 #include "programs.h"
 
+#include "pteryx/gpu/testing/compute.h"
+
 namespace pteryx::testing {
 namespace {
-
-std::shared_ptr<gpu::Device> new_device() {
-  auto d = gpu::open_device();
-  EXPECT_TRUE(d.ok()) << d.status().message();
-  return d.ok() ? *d : nullptr;
-}
 
 // Other head counts are other numbers, not another kernel.
 TEST(Counts, TurningQAndKIsOnePipeline) {
@@ -24,7 +20,7 @@ TEST(Counts, TurningQAndKIsOnePipeline) {
                   {q, k, table, table, p.blob.add_value_list({yq, yk})});
   p.output(yq);
   p.output(yk);
-  const auto own = new_device();
+  const auto own = gpu::open_or_die();
   auto session = load_bytes(p.finish(), {.device = own});
   ASSERT_TRUE(session.ok()) << session.status().message();
   std::vector<float> x(48);
@@ -59,7 +55,7 @@ TEST(Counts, AModelHasAsManyPipelinesAsDistinctKernels) {
     uint64_t pipelines, dispatches;
   };
   const auto cost = [](int32_t layers) {
-    const auto own = new_device();
+    const auto own = gpu::open_or_die();
     auto session = load_bytes(TinyModel{.layers = layers}.build(), {.device = own});
     EXPECT_TRUE(session.ok()) << session.status().message();
     if (!session.ok() || !run_step(*session, {1, 0}).ok()) return Cost{};
@@ -76,7 +72,7 @@ TEST(Counts, AModelHasAsManyPipelinesAsDistinctKernels) {
   EXPECT_EQ((five.dispatches - two.dispatches) % 3, 0U);
   EXPECT_GE(five.dispatches - two.dispatches, 3U * 5);
   // The same program twice on one device: the second finds all of them.
-  const auto own = new_device();
+  const auto own = gpu::open_or_die();
   const std::string path = program::testing::fixture_path("llm/qwen2_like_fp32.pte");
   uint64_t pipelines = 0;
   for (int turn = 0; turn < 2; ++turn) {

@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "pteryx/gpu/testing/compute.h"
+
 namespace pteryx::testing {
 namespace {
 
@@ -25,17 +27,7 @@ pte::ScalarType host_type(vk::VkDataType t) {
 
 }  // namespace
 
-const std::shared_ptr<gpu::Device>& device() {
-  static const std::shared_ptr<gpu::Device> d = [] {
-    auto r = gpu::open_device();
-    if (!r.ok()) {
-      ADD_FAILURE() << r.status().message();
-      std::abort();
-    }
-    return *r;
-  }();
-  return d;
-}
+const std::shared_ptr<gpu::Device>& device() { return gpu::shared_device(); }
 
 SavedFile::SavedFile(std::string_view content) {
   static std::atomic<int> count = 0;

@@ -67,7 +67,7 @@ double excess(const Bits& got, const Bits& want, double a, double r) {
 // upload of weights, which Replay.ResetEqualsANewSession checks.
 class Fresh {
  public:
-  explicit Fresh(const Model& m) : session_(must_open(m, {.plan_cache = 1})) {}
+  explicit Fresh(const Model& m) : session_(must_open(m, {.testing = {.plan_cache = 1}})) {}
 
   Bits after(const std::vector<Step>& before, const Step& step) {
     EXPECT_TRUE(session_.reset().ok());

@@ -82,9 +82,8 @@ bool same(const AdapterRecord& a, const AdapterRecord& b) {
 
 }  // namespace
 
-Result<std::shared_ptr<const Instance>> Instance::create(const Provider& provider, Drivers drivers,
+Result<std::shared_ptr<const Instance>> Instance::create(const Provider& provider,
                                                          Backend backend) {
-  const DriverScope scope(drivers);
   std::shared_ptr<Instance> instance(new Instance(provider));
   instance->handle_ = provider.create_instance();
   if (instance->handle_ == nullptr) return device_error("no WebGPU instance could be created");

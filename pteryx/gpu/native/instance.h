@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "pteryx/gpu/device.h"
-#include "pteryx/gpu/native/environment.h"
 #include "pteryx/gpu/native/provider.h"
 
 namespace pteryx::gpu::native {
@@ -25,7 +24,7 @@ struct AdapterRecord {
 class Instance {
  public:
   // Errors: kDevice.
-  static Result<std::shared_ptr<const Instance>> create(const Provider& provider, Drivers drivers,
+  static Result<std::shared_ptr<const Instance>> create(const Provider& provider,
                                                         Backend backend = Backend::kDefault);
 
   const Provider& provider() const { return provider_; }
@@ -40,10 +39,6 @@ class Instance {
   InstanceHandle handle_;
   std::vector<AdapterRecord> adapters_;
 };
-
-// Fields left empty are filled from PTERYX_ADAPTER, PTERYX_PROVIDER, PTERYX_DISABLE and
-// PTERYX_UNCHECKED.
-DeviceOptions with_environment(DeviceOptions options);
 
 // `options` say what to mask and whether to check; empty fields do not stand for the environment
 // here.

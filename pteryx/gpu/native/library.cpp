@@ -9,7 +9,6 @@
 
 #include <fmt/format.h>
 
-#include "pteryx/gpu/native/environment.h"
 #include "pteryx/gpu/native/provider.h"
 
 // Set by the build to where scripts/setup puts the libraries; an installed Pteryx has them beside
@@ -75,15 +74,15 @@ ProviderSearch find_provider(ProviderKind kind) {
   return search;
 }
 
-ProviderSearch open_given(std::string path) {
+ProviderSearch open_given(const std::string& path) {
   ProviderSearch search;
   Result<const Provider*> opened = Provider::open(path);
-  search.path = std::move(path);
+  search.path = path;
   if (opened.ok()) {
     search.found = *opened;
     search.name = search.found->name();
   } else {
-    search.problem = fmt::format("PTERYX_WEBGPU_LIBRARY: {}", opened.status().message());
+    search.problem = opened.status().message();
   }
   return search;
 }
@@ -104,10 +103,11 @@ std::vector<std::string> library_candidates(ProviderKind kind) {
   return paths;
 }
 
-Result<std::vector<ProviderSearch>> find_providers(std::string_view wish) {
+Result<std::vector<ProviderSearch>> find_providers(std::string_view wish,
+                                                   const std::string& library) {
   std::vector<ProviderSearch> searches;
-  if (std::string path = environment("PTERYX_WEBGPU_LIBRARY"); !path.empty()) {
-    searches.push_back(open_given(std::move(path)));
+  if (!library.empty()) {
+    searches.push_back(open_given(library));
     return searches;
   }
   for (const ProviderKind kind : kKinds) {

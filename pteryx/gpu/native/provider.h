@@ -77,14 +77,15 @@ class Provider {
 // up.
 std::vector<std::string> library_candidates(ProviderKind kind);
 
-// The providers to use for a wish of "", "dawn" or "wgpu": PTERYX_WEBGPU_LIBRARY alone if it is
-// set, else the one wished for, else Dawn and then wgpu-native.
+// The providers to use for a wish of "", "dawn" or "wgpu": the library at the given path alone if
+// there is one, else the one wished for, else Dawn and then wgpu-native.
 struct ProviderSearch {
   std::string name;  // "dawn", "wgpu"; "" if a library given by path cannot be opened
   std::string path;  // what was opened or, failing that, asked for
   const Provider* found = nullptr;
   std::string problem;  // why found is null
 };
-Result<std::vector<ProviderSearch>> find_providers(std::string_view wish);
+Result<std::vector<ProviderSearch>> find_providers(std::string_view wish,
+                                                   const std::string& library);
 
 }  // namespace pteryx::gpu::native

@@ -8,7 +8,6 @@ namespace pteryx::gpu {
 namespace {
 
 using native::AdapterRecord;
-using native::Drivers;
 using native::Instance;
 using native::ProviderSearch;
 
@@ -40,26 +39,22 @@ ProviderReport report_provider(const ProviderSearch& search, const DeviceOptions
                            .adapters = {}};
   if (search.found == nullptr) return report;
   report.version = search.found->version();
-  for (const Drivers drivers : {Drivers::kSystem, Drivers::kSoftware}) {
-    if (drivers == Drivers::kSoftware && !native::software_drivers_differ()) continue;
-    auto instance = Instance::create(*search.found, drivers);
-    if (!instance.ok()) {
-      report.problem = instance.status().message();
-      continue;
-    }
-    for (const AdapterRecord& adapter : (*instance)->adapters()) {
-      report.adapters.push_back(report_adapter(*instance, adapter, options));
-    }
+  auto instance = Instance::create(*search.found);
+  if (!instance.ok()) {
+    report.problem = instance.status().message();
+    return report;
+  }
+  for (const AdapterRecord& adapter : (*instance)->adapters()) {
+    report.adapters.push_back(report_adapter(*instance, adapter, options));
   }
   return report;
 }
 
 }  // namespace
 
-std::vector<ProviderReport> survey() {
-  const DeviceOptions options = native::with_environment({});
+std::vector<ProviderReport> survey(const DeviceOptions& options) {
   std::vector<ProviderReport> reports;
-  const auto providers = native::find_providers("");
+  const auto providers = native::find_providers("", options.library);
   if (!providers.ok()) return reports;
   for (const ProviderSearch& search : *providers) {
     reports.push_back(report_provider(search, options));

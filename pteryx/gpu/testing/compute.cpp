@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "pteryx/base/checked.h"
+#include "pteryx/gpu/environment.h"
 #include "pteryx/gpu/native/blocking.h"
 
 namespace pteryx::gpu {
@@ -30,7 +31,7 @@ T or_die(Result<T> result, std::string_view what) {
 }  // namespace
 
 std::shared_ptr<Device> open_or_die(const DeviceOptions& options) {
-  return or_die(open_device(options), "open_device");
+  return or_die(open_device(options_from_environment(options)), "open_device");
 }
 
 const std::shared_ptr<Device>& shared_device() {

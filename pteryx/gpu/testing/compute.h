@@ -16,6 +16,7 @@ namespace pteryx::gpu {
 
 // Each fails the running test and ends the process where it cannot go on: without a device there is
 // nothing to test.
+// Options left empty are those of the environment, see pteryx/gpu/environment.h.
 std::shared_ptr<Device> open_or_die(const DeviceOptions& options = {});
 const std::shared_ptr<Device>& shared_device();  // the default one, opened once
 BufferId buffer_or_die(Device& device, const BufferDesc& desc);

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "pteryx/gpu/native/blocking.h"
+#include "pteryx/gpu/testing/compute.h"
 #include "pteryx/ops/bind.h"
 #include "pteryx/ops/schema.h"
 #include "pteryx/ops/shaders/attention_matrix_ops.h"
@@ -22,17 +23,7 @@
 namespace pteryx::ops::testing {
 namespace {
 
-gpu::Device& device() {
-  static const std::shared_ptr<gpu::Device> d = [] {
-    auto r = gpu::open_device();
-    if (!r.ok()) {
-      ADD_FAILURE() << r.status().message();
-      std::abort();
-    }
-    return *r;
-  }();
-  return *d;
-}
+gpu::Device& device() { return *gpu::shared_device(); }
 
 std::vector<std::byte> encode(const TestTensor& t, DType stored) {
   std::vector<std::byte> bytes(t.data.size() * size_bytes(stored));

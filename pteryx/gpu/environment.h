@@ -1,0 +1,52 @@
+// The environment of a process, for the mains of the command line tool, the tests and the
+// benchmarks. The library neither reads nor sets a variable, so none of its sources includes this.
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "pteryx/gpu/device.h"
+
+namespace pteryx::gpu {
+
+// "" if the variable is not set.
+inline std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+// Fills the fields left empty from PTERYX_ADAPTER, PTERYX_PROVIDER, PTERYX_WEBGPU_LIBRARY,
+// PTERYX_DISABLE and PTERYX_UNCHECKED.
+inline DeviceOptions options_from_environment(DeviceOptions options = {}) {
+  if (options.adapter.empty()) options.adapter = variable("PTERYX_ADAPTER");
+  if (options.provider.empty()) options.provider = variable("PTERYX_PROVIDER");
+  if (options.library.empty()) options.library = variable("PTERYX_WEBGPU_LIBRARY");
+  if (options.disable.empty()) options.disable = variable("PTERYX_DISABLE");
+  const std::string unchecked = variable("PTERYX_UNCHECKED");
+  if (!unchecked.empty() && unchecked != "0") options.validate = false;
+  return options;
+}
+
+// Tells the Vulkan loader, which can be told by variables only, of the software driver in
+// `manifest`: alone where the adapter asked for is "software", else beside the system's drivers.
+// A user who chose drivers, and a manifest that is not there, change nothing. Loaders older than
+// 1.3.207 do not know VK_ADD_DRIVER_FILES and show the system's drivers alone. To be called before
+// there is a second thread: setenv races with whoever reads a variable. On Windows, which has no
+// setenv, this would be _putenv_s.
+inline void show_software_driver(std::string_view adapter, const char* manifest) {
+  const auto is_set = [](const char* name) { return !variable(name).empty(); };
+  // Mesa's device-select layer asks the display server and complains on stderr where there is none.
+  if (!is_set("XDG_RUNTIME_DIR") && !is_set("NODEVICE_SELECT")) setenv("NODEVICE_SELECT", "1", 1);
+  if (is_set("VK_ICD_FILENAMES") || is_set("VK_DRIVER_FILES") || is_set("VK_ADD_DRIVER_FILES"))
+    return;
+  std::error_code error;
+  if (!std::filesystem::exists(manifest, error)) return;
+  // Alone, no driver of a GPU is started for nothing, and no other software driver is taken for it.
+  setenv(adapter == "software" ? "VK_ICD_FILENAMES" : "VK_ADD_DRIVER_FILES", manifest, 1);
+}
+
+}  // namespace pteryx::gpu
