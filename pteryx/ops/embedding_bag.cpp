@@ -64,8 +64,6 @@ Status shape(const Node& n, Shapes& s) {
   return s.set(kMaxIndices, b.mode == kMax ? Dims{b.bags, b.width} : Dims{b.bags});
 }
 
-bool gpu(const Node& n) { return !n.has_out(kY) || is_float(n.out(kY).dtype); }
-
 Status plan_rows(const Node& n, const Bags& b, Plan& p) {
   const Tensor y = n.out(kY);
   const bool weighted = n.has(kWeights);
@@ -206,6 +204,12 @@ constexpr Arg vector_of_indices(Arg a) {
   a.min_rank = a.max_rank = 1;
   return a;
 }
+constexpr Arg kRowsAndIndices = {.name = "y",
+                                 .kind = ArgKind::kOutList,
+                                 .types = kFloats,
+                                 .min_rank = 4,
+                                 .index = true,
+                                 .more_types = kIndexTypes};
 constexpr Arg kArgs[] = {in("weight", kFloats, 2, 2),
                          vector_of_indices(row_in("indices", kWeight)),
                          vector_of_indices(index_in("offsets")),
@@ -215,7 +219,7 @@ constexpr Arg kArgs[] = {in("weight", kFloats, 2, 2),
                          optional_in("per_sample_weights", kFloats),
                          number("include_last_offset"),
                          number("padding_idx"),
-                         {.name = "y", .kind = ArgKind::kOutList, .min_rank = 4, .index = true}};
+                         kRowsAndIndices};
 constexpr std::string_view kSpellings[] = {"aten::_embedding_bag_forward_only.out"};
 
 }  // namespace
@@ -226,7 +230,6 @@ void add_embedding_bag(std::vector<OpDef>& table) {
                    .args = kArgs,
                    .shape = shape,
                    .plan = plan,
-                   .gpu = gpu,
                    .cpu = cpu});
 }
 

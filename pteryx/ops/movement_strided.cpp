@@ -391,9 +391,10 @@ constexpr Arg kDiagonal[] = {in("x", kAnyType, 2), number("offset"), number("dim
 constexpr Arg kStrided[] = {in("x"), ints("size"), ints("stride"),
                             optional_number("storage_offset"), out("y")};
 constexpr Arg kSplitSizes[] = {in("x", kAnyType, 1), ints("split_sizes"), number("dim"),
-                               out_list("y")};
-constexpr Arg kSplit[] = {in("x", kAnyType, 1), number("split_size"), number("dim"), out_list("y")};
-constexpr Arg kUnbind[] = {in("x", kAnyType, 1), number("dim"), out_list("y")};
+                               out_list_like_x("y")};
+constexpr Arg kSplit[] = {in("x", kAnyType, 1), number("split_size"), number("dim"),
+                          out_list_like_x("y")};
+constexpr Arg kUnbind[] = {in("x", kAnyType, 1), number("dim"), out_list_like_x("y")};
 constexpr Arg kPixels[] = {in("x", kAnyType, 3), number("factor"), out("y")};
 
 constexpr MovementRow kRows[] = {

@@ -21,7 +21,7 @@ struct Form {
   uint8_t weight, bias, eps;
 };
 
-constexpr Arg kThreeOut{.name = "y", .kind = ArgKind::kOutList, .types = kFloats, .min_rank = 3};
+constexpr Arg kThreeOut = out_list("y", 3, kFloats);
 
 constexpr Arg kRmsArgs[] = {in("x", kFloats, 1), in("weight", kFloats), optional_number("eps"),
                             out("y", kFloats)};

@@ -69,6 +69,8 @@ struct Arg {
   bool mutated = false;                 // written in place
   bool index = false;                   // i64 may be narrowed to i32 on the way to the GPU
   std::optional<uint8_t> rows_of = {};  // elements number rows of that argument, none negative
+  DTypes more_types = 0;                // of results behind the first; 0: those of the first
+  bool like_x = false;                  // a result of the first's types has that of argument 0
 };
 
 constexpr Arg in(std::string_view name, DTypes types = kAnyType, uint8_t min_rank = 0,
@@ -127,9 +129,25 @@ constexpr Arg index_out(
     std::string_view name) {  // values bounded by a size: i64 may be computed as i32
   return {.name = name, .kind = ArgKind::kOut, .types = kIndexTypes, .index = true};
 }
-// count members; for lists of any length 0.
-constexpr Arg out_list(std::string_view name, uint8_t count = 0) {
-  return {.name = name, .kind = ArgKind::kOutList, .min_rank = count};
+// count members; for lists of any length 0. more_types: of those behind the first, if others.
+constexpr Arg out_list(std::string_view name, uint8_t count, DTypes types, DTypes more_types = 0) {
+  return {.name = name,
+          .kind = ArgKind::kOutList,
+          .types = types,
+          .min_rank = count,
+          .more_types = more_types};
+}
+constexpr Arg out_list_like_x(std::string_view name) {
+  return {.name = name, .kind = ArgKind::kOutList, .like_x = true};
+}
+// Values of x, and where they are: bounded by a size, so that i64 may be computed as i32.
+constexpr Arg out_values_and_indices(std::string_view name) {
+  return {.name = name,
+          .kind = ArgKind::kOutList,
+          .min_rank = 2,
+          .index = true,
+          .more_types = kIndexTypes,
+          .like_x = true};
 }
 constexpr Arg out_scalar(std::string_view name) {
   return {.name = name, .kind = ArgKind::kOutScalar};

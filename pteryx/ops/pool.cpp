@@ -51,9 +51,6 @@ constexpr Row kRows[] = {
 };
 
 constexpr Arg kStrideArg = optional_ints("stride");
-// Indices lie inside a plane, so i64 may be computed as i32.
-constexpr Arg kValuesAndIndices = {
-    .name = "y", .kind = ArgKind::kOutList, .min_rank = 2, .index = true};
 constexpr Arg kMeanArgs[] = {in("x"),         ints("kernel_size"), kStrideArg,
                              ints("padding"), number("ceil_mode"), number("count_include_pad"),
                              out("y")};
@@ -67,11 +64,15 @@ constexpr Arg kMeanDivisorArgs[] = {in("x"),
                                     out("y")};
 constexpr Arg kMaxArgs[] = {in("x"),          ints("kernel_size"), kStrideArg, ints("padding"),
                             ints("dilation"), number("ceil_mode"), out("y")};
-constexpr Arg kMaxIndicesArgs[] = {in("x"),          ints("kernel_size"), kStrideArg,
-                                   ints("padding"),  ints("dilation"),    number("ceil_mode"),
-                                   kValuesAndIndices};
+constexpr Arg kMaxIndicesArgs[] = {in("x"),
+                                   ints("kernel_size"),
+                                   kStrideArg,
+                                   ints("padding"),
+                                   ints("dilation"),
+                                   number("ceil_mode"),
+                                   out_values_and_indices("y")};
 constexpr Arg kAdaptiveArgs[] = {in("x"), ints("output_size"), out("y")};
-constexpr Arg kAdaptiveIndicesArgs[] = {in("x"), ints("output_size"), kValuesAndIndices};
+constexpr Arg kAdaptiveIndicesArgs[] = {in("x"), ints("output_size"), out_values_and_indices("y")};
 
 std::span<const Arg> args(Form f) {
   switch (f) {

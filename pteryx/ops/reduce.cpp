@@ -17,16 +17,11 @@ struct Form {
   uint8_t correction = 0;  // a number, or a flag for 1
 };
 
-constexpr Arg pair_out(std::string_view name) {
-  return {.name = name, .kind = ArgKind::kOutList, .min_rank = 2, .index = true};
-}
-constexpr Arg kTwoFloatsOut{
-    .name = "y", .kind = ArgKind::kOutList, .types = kFloats, .min_rank = 2};
 constexpr Arg kSumArgs[] = {in("x"), optional_ints("dim"), number("keepdim"), any("dtype"),
                             out("y")};
 constexpr Arg kExtremeArgs[] = {in("x"), optional_ints("dim"), number("keepdim"), out("y")};
 constexpr Arg kIndexArgs[] = {in("x"), optional_ints("dim"), number("keepdim"), index_out("y")};
-constexpr Arg kPairArgs[] = {in("x"), ints("dim"), number("keepdim"), pair_out("y")};
+constexpr Arg kPairArgs[] = {in("x"), ints("dim"), number("keepdim"), out_values_and_indices("y")};
 constexpr Arg kAllArgs[] = {in("x"), out("y")};
 constexpr Arg kAllSumArgs[] = {in("x"), any("dtype"), out("y")};
 constexpr Arg kVarArgs[] = {in("x", kFloats), optional_ints("dim"), number("unbiased"),
@@ -35,7 +30,8 @@ constexpr Arg kCorrectionArgs[] = {in("x", kFloats), optional_ints("dim"),
                                    optional_number("correction"), number("keepdim"),
                                    out("y", kFloats)};
 constexpr Arg kVarMeanArgs[] = {in("x", kFloats), optional_ints("dim"),
-                                optional_number("correction"), number("keepdim"), kTwoFloatsOut};
+                                optional_number("correction"), number("keepdim"),
+                                out_list("y", 2, kFloats)};
 
 constexpr Form kSumForm{kSumArgs, 1, 2};
 constexpr Form kExtremeForm{kExtremeArgs, 1, 2};
@@ -124,8 +120,7 @@ Status shape(const Node& n, Shapes& s) {
 bool gpu(const Node& n) {
   const Rule rule = row(n).rule;
   if (!n.has_out(0) || !n.has_out(n.out_count() - 1)) return false;
-  if (has_index(rule) && has_value(rule))
-    return n.out(0).dtype != DType::kI64 && has(kIndexTypes, n.out(1).dtype);
+  if (has_index(rule) && has_value(rule)) return n.out(0).dtype != DType::kI64;
   return rule != Rule::kVarMean || n.out(0).dtype == n.out(1).dtype;
 }
 

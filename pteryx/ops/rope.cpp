@@ -314,10 +314,10 @@ Status cpu(const Node& n, const Host& h) {
 
 constexpr Arg kAdjacentArgs[] = {in("xq", kFloats, 3, 4), in("xk", kFloats, 3, 4),
                                  in("freqs_cos", kFloats, 2, 4), in("freqs_sin", kFloats, 2, 4),
-                                 out_list("y", 2)};
+                                 out_list("y", 2, kFloats)};
 constexpr Arg kHalvesArgs[] = {
     in("xq", kFloats, 3, 4),        in("xk", kFloats, 3, 4), in("freqs_cos", kFloats, 2, 4),
-    in("freqs_sin", kFloats, 2, 4), number("start_pos"),     out_list("y", 2)};
+    in("freqs_sin", kFloats, 2, 4), number("start_pos"),     out_list("y", 2, kFloats)};
 constexpr Arg kInterleavedArgs[] = {in("x", kFloats, 2), in("freqs", kFloats), out("y", kFloats)};
 
 constexpr Row kRows[] = {

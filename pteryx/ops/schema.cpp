@@ -1,6 +1,9 @@
 // Checks a node against its op's schema. SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/ops/schema.h"
 
+#include <algorithm>
+#include <span>
+
 namespace pteryx::ops {
 namespace {
 
@@ -42,6 +45,7 @@ std::string type_names(DTypes set) {
 struct Check {
   const graph::Graph& g;
   const graph::Node& n;
+  const OpDef& def;
 
   Status wrong(const Arg& a, ValueId id, std::string_view what, std::string_view expected,
                std::string_view got, Code code = Code::kInvalidProgram) const {
@@ -49,12 +53,15 @@ struct Check {
                               id == kNoValue ? "None" : g.label(id), what, expected, got)};
   }
 
+  Status type(const Arg& a, ValueId id, DTypes types) const {
+    const DType t = g.tensor(id)->dtype;
+    if (has(types, t)) return {};
+    return wrong(a, id, "type", type_names(types), name(t), Code::kUnsupported);
+  }
+
   Status tensor(const Arg& a, ValueId id) const {
     const graph::Tensor& t = *g.tensor(id);
-    if (!has(a.types, t.dtype)) {
-      return wrong(a, id, "type", type_names(a.types), name(t.dtype), Code::kUnsupported);
-    }
-    if (a.kind == ArgKind::kOutList) return {};
+    PTERYX_TRY(type(a, id, a.types));
     if (t.max.rank() < a.min_rank || t.max.rank() > a.max_rank) {
       return wrong(a, id, "rank", fmt::format("{} to {}", a.min_rank, a.max_rank),
                    std::to_string(t.max.rank()));
@@ -69,14 +76,39 @@ struct Check {
       if (ints != nullptr && ints->items.empty()) return {};  // the exporter's empty list
       return wrong(a, id, "kind", kind_name(a.kind), graph::kind_name(g[id]));
     }
-    if (a.kind == ArgKind::kOutList && a.min_rank != 0 && list->items.size() != a.min_rank) {
+    const bool results = a.kind == ArgKind::kOutList;
+    if (results && a.min_rank != 0 && list->items.size() != a.min_rank) {
       return wrong(a, id, "length", std::to_string(a.min_rank), std::to_string(list->items.size()));
     }
-    for (const ValueId item : list->items) {
+    for (size_t i = 0; i < list->items.size(); ++i) {
+      const ValueId item = list->items[i];
       if (item == kNoValue || std::holds_alternative<graph::Null>(g[item])) continue;
       if (g.tensor(item) == nullptr)
         return wrong(a, item, "kind", "a tensor", graph::kind_name(g[item]));
-      PTERYX_TRY(tensor(a, item));
+      PTERYX_TRY(results ? result(a, list->items, i) : tensor(a, item));
+    }
+    return {};
+  }
+
+  // Member i of a list of results. Each is written on its own, while arguments are read.
+  Status result(const Arg& a, std::span<const ValueId> results, size_t i) const {
+    const ValueId id = results[i];
+    const bool first = i == 0 || a.more_types == 0;
+    PTERYX_TRY(type(a, id, first ? a.types : a.more_types));
+    const graph::Tensor* x = g.tensor(n.args[0]);
+    if (first && a.like_x && x != nullptr && x->dtype != g.tensor(id)->dtype)
+      return wrong(a, id, "type", name(x->dtype), name(g.tensor(id)->dtype));
+    const auto others = results.first(i);
+    if (std::ranges::find(others, id) != others.end())
+      return wrong(a, id, "member", "each result once", "one twice");
+    for (size_t arg = 0; arg + 1 < n.args.size(); ++arg) {
+      if (def.args[arg].mutated) continue;
+      const auto* list = std::get_if<graph::ValueList>(&g[n.args[arg]]);
+      const bool read = list == nullptr ? n.args[arg] == id
+                                        : std::ranges::find(list->items, id) != list->items.end();
+      if (read)
+        return wrong(a, id, "member", "a result",
+                     fmt::format("the argument {}", def.args[arg].name));
     }
     return {};
   }
@@ -134,7 +166,7 @@ Status check_schema(const graph::Graph& g, const graph::Node& n, const OpDef& de
     return invalid_program(fmt::format("{}: expected {} arguments, got {}", graph::describe(g, n),
                                        def.args.size(), n.args.size()));
   }
-  const Check check{g, n};
+  const Check check{g, n, def};
   for (size_t i = 0; i < def.args.size(); ++i) PTERYX_TRY(check.arg(def.args[i], n.args[i]));
   return {};
 }

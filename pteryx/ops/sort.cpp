@@ -76,8 +76,6 @@ bool gpu(const Node& n) {
   const Dims max = n.max_dims(n.in(kX).id);
   const auto dim = n.dim(row(n).dim, max.rank());
   if (!dim.ok()) return false;
-  const auto values = values_of(n);
-  if (values && values->dtype != n.in(kX).dtype) return false;
   return max.empty() || max[*dim] <= kLongestOnGpu;
 }
 
@@ -147,21 +145,16 @@ Status cpu(const Node& n, const Host& h) {
   return {};
 }
 
-// Values and their indices, the second of which may be computed as i32.
-constexpr Arg pair(std::string_view name) {
-  Arg a = out_list(name, 2);
-  a.index = true;
-  return a;
-}
-
-constexpr Arg kSort[] = {in("x"), number("dim"), number("descending"), pair("values_indices")};
+constexpr Arg kSort[] = {in("x"), number("dim"), number("descending"),
+                         out_values_and_indices("values_indices")};
 constexpr Arg kStableSort[] = {in("x"), any("stable"), number("dim"), number("descending"),
-                               pair("values_indices")};
+                               out_values_and_indices("values_indices")};
 constexpr Arg kArgsort[] = {in("x"), number("dim"), number("descending"), index_out("indices")};
 constexpr Arg kStableArgsort[] = {in("x"), any("stable"), number("dim"), number("descending"),
                                   index_out("indices")};
-constexpr Arg kTopk[] = {in("x"),           number("k"),   number("dim"),
-                         number("largest"), any("sorted"), pair("values_indices")};
+constexpr Arg kTopk[] = {in("x"),       number("k"),
+                         number("dim"), number("largest"),
+                         any("sorted"), out_values_and_indices("values_indices")};
 
 constexpr Row kRows[] = {
     {"aten.sort.default", {"aten::sort.values"}, kSort, 1, 2, kNone, true},

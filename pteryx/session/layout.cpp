@@ -15,7 +15,8 @@ Result<Layout> make(layout::Draft d) {
   layout::find_roots(d);
   layout::split_blocks(d);
   layout::compile_steps(d);
-  PTERYX_TRY(layout::assign_memory(d));
+  PTERYX_TRY(layout::plan_nodes(d));
+  layout::assign_memory(d);
   return std::move(d.l);
 }
 

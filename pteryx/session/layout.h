@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -87,6 +88,15 @@ struct MemoryNeed {
   uint64_t host = 0;
 };
 
+// What a node does on the GPU at the bound, with the live scalars that data decide at 0. Good in a
+// run where its tensors have these sizes and the scalars that were read have the same values.
+struct NodePlan {
+  std::vector<ops::PlannedDispatch> dispatches;
+  std::vector<ops::PlannedConstant> constants;
+  std::vector<uint64_t> scratch_bytes;
+  ops::ScalarReads reads;
+};
+
 struct Layout {
   std::vector<const ops::OpDef*> defs;  // of each node; null for jumps
   std::vector<Place> place;             // of each node
@@ -102,6 +112,9 @@ struct Layout {
   uint64_t inbox_bytes = 0;
   uint32_t scalar_slots = 0;
   ops::Live bound;  // dims at the bound
+  // Of each node; none where it does not run on the GPU, or only the data of a run tell whether it
+  // can be planned.
+  std::vector<std::optional<NodePlan>> plans;
   MemoryNeed memory;
   // Inputs whose elements index rows of a table: checked before anything runs.
   struct IndexLimit {

@@ -177,13 +177,14 @@ std::string TinyModel::build() const {
   };
   m.cos = angles(7);
   m.sin = angles(8);
-  for (int32_t i = 0; i < layers; ++i) x = layer(m, x, static_cast<uint32_t>(100 * i));
+  for (int32_t i = 0; i < layers; ++i) x = layer(m, x, i);
   p.output(x);
   return p.finish();
 }
 
-// x [1, longest, width] after one layer; weights differ with the seed.
-int32_t TinyModel::layer(Parts& m, int32_t x, uint32_t seed) const {
+// x [1, longest, width] after one layer; each has weights of its own.
+int32_t TinyModel::layer(Parts& m, int32_t x, int32_t number) const {
+  const auto seed = static_cast<uint32_t>(100 * number);
   const int32_t size = width / heads;
   const int32_t s = longest;
   DelegateProgram& p = m.p;
@@ -215,10 +216,11 @@ int32_t TinyModel::layer(Parts& m, int32_t x, uint32_t seed) const {
   const int32_t joined = p.floats({1, s, width});
   b.add_call("aten.view_copy.default",
              {attended, b.add_value_list({m.one, m.rows, b.add_int(width)}), joined});
+  const int32_t group = number + 1 < layers ? m.group : b.add_int(last_group);
   const int32_t mixed = p.floats({1, s, width});
   b.add_call("et_vk.linear_q4gsw.default",
              {joined, p.codes({width, width / 2}, seed + 9),
-              p.weights({width / Parts::kGroup, width}, seed + 10, 0.1F), m.group, m.none, mixed});
+              p.weights({width / Parts::kGroup, width}, seed + 10, 0.1F), group, m.none, mixed});
   const int32_t y = p.floats({1, s, width});
   b.add_call("aten.add.Tensor", {x, mixed, m.one, y});
   return y;

@@ -82,11 +82,12 @@ struct TinyModel {
   int32_t longest = 300;   // tokens of one call
   int32_t capacity = 512;  // rows of the caches
   int32_t layers = 1;
+  int32_t last_group = 16;  // columns that share a scale in the last layer
   std::string build() const;
 
  private:
   struct Parts;
-  int32_t layer(Parts& parts, int32_t x, uint32_t seed) const;
+  int32_t layer(Parts& parts, int32_t x, int32_t number) const;
 };
 
 // A call of a language model; logits as bits, so that equal means equal.

@@ -18,6 +18,7 @@ using program::BlobValueList;
 using program::TensorRecord;
 
 constexpr std::string_view kPrepack = "et_vk.prepack.default";
+constexpr std::string_view kFull = "aten.full.default";
 
 // Each call of a delegate is inlined. Exporters make one delegate for each call; a file that calls
 // one again and again must not grow with the square of its size.
@@ -134,10 +135,7 @@ Status Delegates::inline_call(const program::DelegateCall& call) {
   }
   for (size_t i = 0; i < blob.outputs.size(); ++i) {
     const uint32_t target = call.args[blob.inputs.size() + i];
-    if (!bound[i]) {
-      const bool tensor = is_tensor(target);
-      out_.emit(tensor ? kCopyOp : kScalarMoveOp, {in.map[blob.outputs[i]], ValueId{target}});
-    }
+    if (!bound[i]) move_output(in.map[blob.outputs[i]], ValueId{target});
     addresses_.after_write(target);
   }
   return {};
@@ -207,13 +205,42 @@ Result<bool> Delegates::bind_output(Inlining& in, size_t i) {
     in.map[inner] = ValueId{outer};
     return true;
   }
-  if (!std::holds_alternative<program::BlobSymInt>(in.blob.values[inner]) || is_tensor(outer)) {
+  if (!std::holds_alternative<program::BlobSymInt>(in.blob.values[inner])) {
+    return invalid_program(
+        fmt::format("output {} of delegate {} is neither a tensor nor a symbolic integer", i,
+                    in.call.delegate));
+  }
+  if (const auto* slot = std::get_if<TensorRecord>(&method_.values[outer])) {
+    const bool fits =
+        numel(slot->sizes) == 1 && (slot->dtype == DType::kI32 || slot->dtype == DType::kI64);
+    if (fits) return false;
     return invalid_program(fmt::format(
-        "output {} of delegate {}: expected a symbolic integer and an int", i, in.call.delegate));
+        "output {} of delegate {} is a symbolic integer: expected an int or a tensor of one i32 or "
+        "i64, got {} {}",
+        i, in.call.delegate, name(slot->dtype), to_string(slot->sizes)));
+  }
+  if (!std::holds_alternative<int64_t>(method_.values[outer])) {
+    return invalid_program(fmt::format("output {} of delegate {}: expected an int, got {}", i,
+                                       in.call.delegate, kind_name(out_.graph().values[outer])));
   }
   if (in.map[inner] != kNoValue) return false;
   in.map[inner] = ValueId{outer};
   return true;
+}
+
+// From a value of the blob to one of the program.
+void Delegates::move_output(ValueId from, ValueId to) {
+  const Tensor* slot = out_.graph().tensor(to);
+  if (slot == nullptr) {
+    out_.emit(kScalarMoveOp, {from, to});
+  } else if (out_.graph().tensor(from) != nullptr) {
+    out_.emit(kCopyOp, {from, to});
+  } else {
+    const ValueId size = out_.add(IntList{{slot->max.begin(), slot->max.end()}},
+                                  std::string(out_.graph().label(to)));
+    const ValueId none = out_.add(Null{}, "None");
+    out_.emit(kFull, {size, from, none, none, none, none, to});
+  }
 }
 
 Status Delegates::add_blob_values(Inlining& in) {

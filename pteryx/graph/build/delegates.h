@@ -41,6 +41,7 @@ class Delegates {
   std::vector<bool> find_mutated(const program::Blob& blob) const;
   Status bind_input(Inlining& in, size_t i);
   Result<bool> bind_output(Inlining& in, size_t i);
+  void move_output(ValueId from, ValueId to);
   Status add_blob_values(Inlining& in);
   Status add_blob_call(Inlining& in, const program::BlobCall& call);
   Status prepack(Inlining& in, const program::BlobCall& call);

@@ -177,12 +177,10 @@ Status cpu(const Node& n, const Host& h) {
   return {};
 }
 
-// A list of results has no types of its own.
-bool gpu(const Node& n) { return is_float(n.out(0).dtype) && !is_float(n.out(1).dtype); }
-
+constexpr Arg kScaleAndZero = out_list("out", 2, kFloats, kIntegers);
 constexpr Arg kTensorArgs[] = {in("x", kFloats), number("quant_min"), number("quant_max"),
-                               number("eps"),    any("dtype"),        out_list("out", 2)};
-constexpr Arg kTokenArgs[] = {in("x", kFloats, 1), any("dtype"), out_list("out", 2)};
+                               number("eps"),    any("dtype"),        kScaleAndZero};
+constexpr Arg kTokenArgs[] = {in("x", kFloats, 1), any("dtype"), kScaleAndZero};
 constexpr Arg kBlockArgs[] = {in("x", kFloats, 1),
                               text("mapping_type"),
                               ints("block_size"),
@@ -193,7 +191,7 @@ constexpr Arg kBlockArgs[] = {in("x", kFloats, 1),
                               any("scale_dtype"),
                               any("zero_point_dtype"),
                               any("keepdim"),
-                              out_list("out", 2)};
+                              kScaleAndZero};
 
 constexpr Row kRows[] = {
     {"torchao.choose_qparams_affine.default",
@@ -219,7 +217,6 @@ void add_choose_qparams(std::vector<OpDef>& table) {
                      .args = r.args,
                      .shape = shape,
                      .plan = plan_by_route,
-                     .gpu = gpu,
                      .cpu = cpu,
                      .family = "choose_qparams",
                      .routes = kRoutes,

@@ -53,21 +53,14 @@ constexpr Arg kDynamic8[] = {in("x", kFloats, 1),
                              out("y", kFloats)};
 
 // What passes make of them: several that read the same x are one, an addition behind one is in it.
-constexpr Arg kJoined4[] = {in("x", kFloats, 1),
-                            in("weight", kCode4, 2, 2),
-                            in("scales", kFloats, 2, 2),
-                            number("group_size"),
-                            optional_in("bias", kFloats),
-                            optional_in("residual", kFloats),
-                            ints("widths"),
-                            out_list("y")};
-constexpr Arg kJoined8[] = {in("x", kFloats, 1),
-                            in("weight", kCode8, 2, 2),
-                            in("scales", kFloats),
-                            optional_in("bias", kFloats),
-                            optional_in("residual", kFloats),
-                            ints("widths"),
-                            out_list("y")};
+constexpr Arg kJoined4[] = {
+    in("x", kFloats, 1),  in("weight", kCode4, 2, 2),   in("scales", kFloats, 2, 2),
+    number("group_size"), optional_in("bias", kFloats), optional_in("residual", kFloats),
+    ints("widths"),       out_list("y", 0, kFloats)};
+constexpr Arg kJoined8[] = {
+    in("x", kFloats, 1),          in("weight", kCode8, 2, 2),       in("scales", kFloats),
+    optional_in("bias", kFloats), optional_in("residual", kFloats), ints("widths"),
+    out_list("y", 0, kFloats)};
 
 constexpr Row kRows[] = {
     {.name = "pteryx.linear_q4gsw",

@@ -1,5 +1,6 @@
 // Buffers and their sizes. SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -62,23 +63,17 @@ class Memory : Stage {
     }
   }
 
-  // Plans every GPU node at the bound: finds what no route can do before any memory is taken, and
-  // what temporaries cost. Temporary i of one node shares its buffer with temporary i of every
-  // other.
-  Status plan_scratch() {
-    if (g_.has_jumps) return {};
+  // What plans need besides: temporaries, of which number i of one node shares its buffer with
+  // number i of every other, and constants in other layouts.
+  void add_planned() {
     std::vector<uint64_t>& largest = l_.scratch_bytes;
     std::set<std::pair<ConstantId, std::string>> relaid;
-    for (uint32_t i = 0; i < g_.nodes.size(); ++i) {
-      if (l_.place[i] != Place::kGpu) continue;
-      ops::Plan plan(context_);
-      Status s = l_.defs[i]->plan(ops::Node(g_, g_.nodes[i], *l_.defs[i], l_.bound), plan);
-      if (!s.ok() && hangs_on_data_[i]) continue;  // judged when the data are there
-      PTERYX_TRY(std::move(s));
-      if (plan.scratch_bytes.size() > largest.size()) largest.resize(plan.scratch_bytes.size());
-      for (size_t k = 0; k < plan.scratch_bytes.size(); ++k)
-        largest[k] = std::max(largest[k], plan.scratch_bytes[k]);
-      for (const ops::PlannedConstant& c : plan.constants) {
+    for (const std::optional<NodePlan>& plan : l_.plans) {
+      if (!plan) continue;
+      if (plan->scratch_bytes.size() > largest.size()) largest.resize(plan->scratch_bytes.size());
+      for (size_t k = 0; k < plan->scratch_bytes.size(); ++k)
+        largest[k] = std::max(largest[k], plan->scratch_bytes[k]);
+      for (const ops::PlannedConstant& c : plan->constants) {
         const bool first = relaid.emplace(ConstantId(*g_.tensor(c.source)), c.layout).second;
         if (!first) continue;
         l_.memory.constants += c.size_bytes;
@@ -86,7 +81,6 @@ class Memory : Stage {
       }
     }
     for (const uint64_t bytes : largest) l_.memory.scratch += bytes;
-    return {};
   }
 
  private:
@@ -140,10 +134,10 @@ class Memory : Stage {
 
 }  // namespace
 
-Status assign_memory(Draft& d) {
+void assign_memory(Draft& d) {
   Memory memory(d);
   memory.assign_memory();
-  return memory.plan_scratch();
+  memory.add_planned();
 }
 
 }  // namespace pteryx::layout

@@ -52,7 +52,9 @@ class Placement : Stage {
       } else if (def->op_class == OpClass::kScalar) {
         p = Place::kScalar;
       } else if (def->op_class == OpClass::kItem) {
-        p = Place::kItem;
+        // Nobody reads a scalar that the exporter made a literal.
+        const bool live = std::holds_alternative<graph::LiveScalar>(g_[g_.nodes[i].args.back()]);
+        p = live ? Place::kItem : Place::kNothing;
       } else {
         const ops::Node n(g_, g_.nodes[i], *def, l_.bound);
         const bool gpu = ops::runs_on_gpu(n);

@@ -1,4 +1,5 @@
 // Shapes at the bound. SPDX-License-Identifier: BSD-3-Clause
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -13,6 +14,13 @@ using graph::kNoValue;
 using graph::ValueId;
 using ops::OpClass;
 
+// Scalars that are read from tensors, such as the position of a decode step, are known in a run
+// only; so are sizes that follow from them. Most nodes behind a position do not depend on it
+// though, and what is wrong with these is the program's fault. To tell them apart, shape rules run
+// for two runs at once: one in which all such scalars are 0, and one in which they are 1. Results
+// that have the file's bound in both do not depend on data; others do, and have their bound where
+// nodes are planned. An error is the program's unless the rule saw data-dependent sizes, or looked
+// at a data-dependent number.
 class Shapes : Stage {
  public:
   using Stage::Stage;
@@ -32,47 +40,122 @@ class Shapes : Stage {
     }
   }
 
-  // Every node's shape rule at the bound. Results that hang on data of a run cannot be checked
-  // here.
   Status check_shapes() {
-    hangs_on_data_.resize(g_.nodes.size());
+    data_dependent_.resize(g_.values.size());
+    unfit_.resize(g_.nodes.size());
     if (g_.has_jumps) return {};
-    std::vector<bool> unknown(g_.values.size());
+    unknown_.resize(g_.values.size());
+    zero_ = one_ = l_.bound;
+    for (const ValueId id : g_.inputs) set_data(id);
     for (size_t i = 0; i < g_.nodes.size(); ++i) {
       const graph::Node& n = g_.nodes[i];
-      const ops::OpDef& def = *l_.defs[i];
-      if (def.op_class == OpClass::kItem ||
-          reads_unknown(n, unknown)) {  // scalars, or dims that follow from them
-        hangs_on_data_[i] = true;
-        unknown[index(n.args.back())] = true;
-        for_each_tensor(g_, n.args.back(), [&](ValueId id) { unknown[index(id)] = true; });
-        continue;
+      if (l_.defs[i]->op_class == OpClass::kItem) {
+        set_data(n.args.back());
+      } else if (!reads_any(n, data_dependent_)) {
+        PTERYX_TRY(set_shape(i, zero_));
+        PTERYX_TRY(expect_bound(i));
+        take_results(n);
+      } else {
+        PTERYX_TRY(check_data_dependent(i));
       }
-      const ops::Node node(g_, n, def, l_.bound);
-      ops::Shapes shapes(node, l_.bound);
-      PTERYX_TRY(def.shape(node, shapes));
-      if (l_.is_static) PTERYX_TRY(expect_bound(node));
     }
     return {};
   }
 
  private:
-  bool reads_unknown(const graph::Node& n, const std::vector<bool>& unknown) const {
+  // A scalar that comes from outside the graph.
+  void set_data(ValueId id) {
+    const auto* s = std::get_if<graph::LiveScalar>(&g_[id]);
+    if (s == nullptr) return;
+    data_dependent_[index(id)] = true;
+    l_.bound.scalars[index(id)] = zero_.scalars[index(id)] = {s->kind, 0, 0};
+    one_.scalars[index(id)] = {s->kind, 1, 1};
+  }
+
+  Status set_shape(size_t i, ops::Live& live, ops::ScalarReads* reads = nullptr) const {
+    const ops::Node node(g_, g_.nodes[i], *l_.defs[i], live, reads);
+    ops::Shapes shapes(node, live);
+    return l_.defs[i]->shape(node, shapes);
+  }
+
+  // A node with data-dependent arguments.
+  Status check_data_dependent(size_t i) {
+    const graph::Node& n = g_.nodes[i];
+    bool known = !reads_any(n, unknown_);
+    if (known) {
+      ops::ScalarReads reads;
+      Status s = set_shape(i, zero_, &reads);
+      const bool saw_sizes = has_data_dependent_size(i);
+      const bool saw_numbers = reads_data(reads);
+      if (!saw_sizes && !saw_numbers) {
+        PTERYX_TRY(std::move(s));
+        PTERYX_TRY(expect_bound(i));
+        take_results(n);
+        return {};
+      }
+      // Errors in types, ranks and modes are the program's whatever the sizes.
+      if (s.code() == Code::kInvalidProgram && !saw_numbers) return s;
+      known = s.ok();
+    }
+    if (known) {
+      compare_results(i);
+    } else {
+      each_result(n, [&](ValueId id) { unknown_[index(id)] = data_dependent_[index(id)] = true; });
+    }
+    const ops::Node node(g_, n, *l_.defs[i], l_.bound);
+    bool same = true;
+    ops::Shapes shapes(node, l_.bound, same);
+    unfit_[i] = !l_.defs[i]->shape(node, shapes).ok();
+    return {};
+  }
+
+  // Of a node whose rule went well where scalars are 0.
+  void compare_results(size_t i) {
+    const graph::Node& n = g_.nodes[i];
+    const bool one = set_shape(i, one_).ok();
+    each_result(n, [&](ValueId id) {
+      const uint32_t v = index(id);
+      const graph::Tensor* t = g_.tensor(id);
+      const bool same = t != nullptr && zero_.dims[v] == t->max && (!one || one_.dims[v] == t->max);
+      data_dependent_[v] = !same;
+      if (same) take(id);
+    });
+  }
+
+  // What holds where scalars are 0 holds everywhere.
+  void take(ValueId id) {
+    const uint32_t v = index(id);
+    l_.bound.dims[v] = one_.dims[v] = zero_.dims[v];
+    l_.bound.scalars[v] = one_.scalars[v] = zero_.scalars[v];
+  }
+  void take_results(const graph::Node& n) {
+    each_result(n, [&](ValueId id) { take(id); });
+  }
+
+  void each_result(const graph::Node& n, const auto& visit) const {
+    if (std::holds_alternative<graph::LiveScalar>(g_[n.args.back()])) visit(n.args.back());
+    for_each_tensor(g_, n.args.back(), visit);
+  }
+
+  bool reads_any(const graph::Node& n, const std::vector<bool>& marked) const {
     for (size_t a = 0; a + 1 < n.args.size(); ++a) {
-      if (unknown[index(n.args[a])]) return true;
+      if (marked[index(n.args[a])]) return true;
       if (const auto* list = std::get_if<graph::ValueList>(&g_[n.args[a]])) {
         for (const ValueId id : list->items) {
-          if (id != kNoValue && unknown[index(id)]) return true;
+          if (id != kNoValue && marked[index(id)]) return true;
         }
       }
     }
     return false;
   }
 
-  Status expect_bound(const ops::Node& n) const {
+  // Where no input may change its size, results have those of the file.
+  Status expect_bound(size_t i) const {
     Status status;
+    if (!l_.is_static) return status;
+    const ops::Node n(g_, g_.nodes[i], *l_.defs[i], zero_);
     for_each_tensor(g_, n.node().args.back(), [&](ValueId id) {
-      const Dims& got = l_.bound.dims[index(id)];
+      const Dims& got = zero_.dims[index(id)];
       if (status.ok() && got != g_.tensor(id)->max) {
         status = n.fail(Code::kInvalidProgram,
                         fmt::format("{} ({}) shape: the file says {}, the inputs give {}",
@@ -82,6 +165,9 @@ class Shapes : Stage {
     });
     return status;
   }
+
+  ops::Live zero_, one_;       // dims and scalars of the two runs
+  std::vector<bool> unknown_;  // of each value: no run is known in which it has a size or number
 };
 
 }  // namespace

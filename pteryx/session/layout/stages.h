@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <set>
 #include <vector>
@@ -19,15 +20,17 @@ struct Draft {
   const ops::PlanContext& context;
   const LayoutOptions& options;
   Layout l = {};
-  std::vector<bool> hangs_on_data = {};  // of each node: its shapes follow from data of a run
-  std::vector<uint32_t> producer = {};   // of each value: the last node that writes it, or kNone
-  std::set<uint32_t> uploaded = {};      // roots that some step brings to the GPU
-  std::set<uint32_t> downloaded = {};    // roots that some step brings to the host
+  std::vector<bool> data_dependent = {};  // of each value: data of a run decide its size or number
+  std::vector<bool> unfit = {};  // of each node: its arguments do not go together at the bound
+  std::vector<uint32_t> producer = {};  // of each value: the last node that writes it, or kNone
+  std::set<uint32_t> uploaded = {};     // roots that some step brings to the GPU
+  std::set<uint32_t> downloaded = {};   // roots that some step brings to the host
 };
 
 // Every node's definition, its arguments checked against the schema: adds defs.
 Status resolve(Draft& d);
-// Sizes at the bound, every shape rule run there: adds bound, is_static; leaves hangs_on_data.
+// Sizes at the bound, every shape rule run there: adds bound, is_static; leaves data_dependent and
+// unfit.
 Status check_shapes(Draft& d);
 // Where each node runs, from its types: adds place.
 Status place(Draft& d);
@@ -40,9 +43,11 @@ void split_blocks(Draft& d);
 // What runs, moves and is waited for in each block: adds steps, spans, one_stretch; leaves uploaded
 // and downloaded, which decide who has a buffer of its own.
 void compile_steps(Draft& d);
-// Buffers and their sizes: adds slots, places in the staging and readback buffers, scratch and
-// memory. Plans every GPU node at the bound, which finds what no route can do.
-Status assign_memory(Draft& d);
+// Plans every GPU node at the bound, which finds what no route can do: adds plans.
+Status plan_nodes(Draft& d);
+// Buffers and their sizes: adds slots, places in the staging and readback buffers, scratch,
+// constants in other layouts and memory.
+void assign_memory(Draft& d);
 
 // What stages share: short names for the draft, and the tensors that a node reads and writes.
 class Stage {
@@ -52,7 +57,8 @@ class Stage {
         context_(d.context),
         options_(d.options),
         l_(d.l),
-        hangs_on_data_(d.hangs_on_data),
+        data_dependent_(d.data_dependent),
+        unfit_(d.unfit),
         producer_(d.producer),
         uploaded_(d.uploaded),
         downloaded_(d.downloaded) {}
@@ -72,12 +78,28 @@ class Stage {
     }
   }
   uint32_t root(graph::ValueId id) const { return l_.root_of[graph::index(id)]; }
+  // Whether data of a run decide the size of a tensor that node i reads or writes.
+  bool has_data_dependent_size(size_t i) const {
+    bool found = false;
+    for (const graph::ValueId arg : g_.nodes[i].args) {
+      for_each_tensor(
+          g_, arg, [&](graph::ValueId id) { found = found || data_dependent_[graph::index(id)]; });
+    }
+    return found;
+  }
+  // Whether a rule looked at a number that data of a run decide.
+  bool reads_data(const ops::ScalarReads& reads) const {
+    return std::ranges::any_of(reads.values, [&](const ops::ScalarReads::Value& v) {
+      return v.step == 0 && data_dependent_[graph::index(v.id)];
+    });
+  }
 
   const graph::Graph& g_;
   const ops::PlanContext& context_;
   const LayoutOptions& options_;
   Layout& l_;
-  std::vector<bool>& hangs_on_data_;
+  std::vector<bool>& data_dependent_;
+  std::vector<bool>& unfit_;
   std::vector<uint32_t>& producer_;
   std::set<uint32_t>& uploaded_;
   std::set<uint32_t>& downloaded_;
