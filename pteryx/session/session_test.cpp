@@ -176,6 +176,27 @@ TEST(Session, FusedOperatorsGiveWhatTheirPartsGive) {
   }
 }
 
+// Also of nodes behind the position, which no load knows: the first prompt of the longest chunk
+// finds all it needs.
+TEST(Session, TheShadersOfTheLargestSizesAreCompiledAtLoad) {
+  LoadOptions options;
+  options.device = device();
+  auto session = Session::load(fixture("llm/qwen3_like_q4"), options);
+  ASSERT_TRUE(session.ok()) << session.status().message();
+  const int64_t length = session->methods().front().inputs[0].dims[1];
+  const std::vector<int64_t> tokens(static_cast<size_t>(length), 1);
+  const int64_t zero = 0;
+  const Value inputs[] = {tensor<int64_t>({1, length}, tokens),
+                          tensor<int64_t>({1}, std::span<const int64_t>(&zero, 1))};
+  const gpu::Counters before = device()->counters();
+  const auto outputs = session->run("forward", inputs);
+  ASSERT_TRUE(outputs.ok()) << outputs.status().message();
+  const gpu::Counters after = device()->counters();
+  EXPECT_EQ(after.pipelines_created, before.pipelines_created);
+  EXPECT_EQ(after.bind_groups_created, before.bind_groups_created) << "planned again";
+  EXPECT_EQ(after.buffers_created, before.buffers_created);
+}
+
 TEST(Session, EqualKernelsShareOnePipeline) {
   auto session = load("net_vit");
   ASSERT_TRUE(session.ok());

@@ -16,25 +16,17 @@ Method::Method(graph::Graph graph, Layout layout, ops::PlanContext context, Cons
       state_(graph_, layout_, constants),
       memory_(graph_, layout_, constants),
       recorder_(graph_, layout_, context_, constants, memory_, most_recordings),
-      runner_(graph_, layout_, constants.device(), memory_, recorder_) {}
+      runner_(graph_, layout_, constants.device(), memory_, recorder_) {
+  memory_.use(state_);
+  recorder_.warm(std::move(layout_.plans), state_.id());
+}
 
-// Shaders compile while weights are uploaded, so they are asked for first.
 Result<bool> Method::advance() {
-  if (!begun_) {
-    begun_ = true;
-    memory_.use(state_);
-    if (layout_.blocks.size() == 1 && layout_.blocks[0].key_scalars.empty()) {
-      PTERYX_ASSIGN(warm_, recorder_.find(0, layout_.bound, state_.id()));
-    }
-  }
   PTERYX_ASSIGN(const bool constants, constants_.advance());
   PTERYX_ASSIGN(const bool memory, memory_.advance());
   PTERYX_ASSIGN(const bool state, state_.advance());
   if (!constants || !memory || !state) return false;
-  if (warm_ == nullptr) return true;
-  auto there = recorder_.advance(0, *warm_);
-  if (!there.ok() || *there) warm_ = nullptr;
-  return there;
+  return recorder_.advance_warm();
 }
 
 Result<std::unique_ptr<DecodeAhead>> Method::decode_ahead(const FeedRule& rule,

@@ -53,8 +53,6 @@ class Method {
   Memory memory_;
   Recorder recorder_;
   Runner runner_;
-  Recording* warm_ = nullptr;  // of the largest shapes, so that the first run does not wait for it
-  bool begun_ = false;
 };
 
 }  // namespace pteryx::exec

@@ -49,6 +49,7 @@ class Creations {
     bindings_.push_back(d.bindings);
     return {device, d.bindings};
   }
+  void pipeline(gpu::PipelineId id) { pipelines_.push_back(id); }
   // The answer to a write into one of them.
   void write(Status s) {
     if (written_.ok()) written_ = std::move(s);

@@ -55,12 +55,57 @@ Recorder::Recorder(const graph::Graph& g, const Layout& layout, const ops::PlanC
       most_(std::max(most_recordings, 1U)),
       recordings_(layout.blocks.size()) {}
 
-Result<Recording*> Recorder::find(size_t at, const ops::Live& live, uint64_t state) {
-  const Block& b = layout_.blocks[at];
+void Recorder::make_key(const Block& b, const ops::Live& live, uint64_t state) {
   key_.assign(1, static_cast<int64_t>(state));
   for (const ValueId id : b.key_tensors) {
     for (const int64_t d : live.dims[index(id)]) key_.push_back(d);
   }
+}
+
+void Recorder::warm(std::vector<std::optional<NodePlan>> plans, uint64_t state) {
+  for (size_t at = 0; at < layout_.blocks.size(); ++at) {
+    bool all = true;
+    for (const Span& span : layout_.blocks[at].spans) {
+      for (const uint32_t node : span.nodes) all = all && plans[node].has_value();
+    }
+    if (all) record_at_bound(at, plans, state);
+  }
+  for (const auto& plan : plans) {
+    if (!plan) continue;
+    for (const ops::PlannedDispatch& d : plan->dispatches)
+      warm_shaders_.pipeline(ops::create_pipeline(*device_, d));
+  }
+}
+
+void Recorder::record_at_bound(size_t at, std::vector<std::optional<NodePlan>>& plans,
+                               uint64_t state) {
+  const Block& b = layout_.blocks[at];
+  make_key(b, layout_.bound, state);
+  auto made = std::make_unique<Recording>();
+  made->key = key_;
+  made->hash = hash_of(key_);
+  made->live = layout_.bound;
+  record_spans(b, *made, [&](uint32_t node, Draft& d) {
+    add_plan(std::move(*std::exchange(plans[node], std::nullopt)), d);
+  });
+  warm_.push_back({at, made.get()});
+  recordings_[at].push_back(std::move(made));
+}
+
+Result<bool> Recorder::advance_warm() {
+  while (!warm_.empty()) {
+    const Warm next = warm_.back();
+    auto there = advance(next.block, *next.recording);
+    if (there.ok() && !*there) return false;
+    warm_.pop_back();
+    if (!there.ok()) return there;
+  }
+  return warm_shaders_.settled(*device_);
+}
+
+Result<Recording*> Recorder::find(size_t at, const ops::Live& live, uint64_t state) {
+  const Block& b = layout_.blocks[at];
+  make_key(b, live, state);
   const uint64_t hash = hash_of(key_);
   auto& cache = recordings_[at];
   ++clock_;
@@ -142,19 +187,28 @@ Status Recorder::record(const Block& b, const ops::Live& live, Recording& r) {
     ops::Shapes shapes(n, r.live);
     PTERYX_TRY(layout_.defs[i]->shape(n, shapes));
   }
+  Status planned;
+  record_spans(b, r, [&](uint32_t node, Draft& d) {
+    if (planned.ok()) planned = plan_node(node, d);
+  });
+  return planned;
+}
+
+// `plan` adds what a node does to the draft.
+void Recorder::record_spans(const Block& b, Recording& r,
+                            const std::function<void(uint32_t, Draft&)>& plan) {
   Draft d{r};
   for (const Span& span : b.spans) {
     r.span_begin.push_back(static_cast<uint32_t>(d.planned.size()));
     r.state_end.push_back(r.span_begin.back());
     for (const uint32_t node : span.nodes) {
-      PTERYX_TRY(plan_node(node, d));
+      plan(node, d);
       if (layout_.changes_state[node]) r.state_end.back() = static_cast<uint32_t>(d.planned.size());
     }
   }
   r.span_begin.push_back(static_cast<uint32_t>(d.planned.size()));
   bind(d);
   add_downloads(b, r);
-  return {};
 }
 
 void Recorder::bind(Draft& d) {
@@ -193,7 +247,14 @@ Status Recorder::plan_node(uint32_t node, Draft& d) {
   ops::Plan plan(context_);
   ops::ScalarReads reads;
   PTERYX_TRY(def.plan(ops::Node(graph_, graph_.nodes[node], def, d.r.live, &reads), plan));
-  keep_reads(reads, d.r);
+  add_plan({std::move(plan.dispatches), std::move(plan.constants), std::move(plan.scratch_bytes),
+            std::move(reads)},
+           d);
+  return {};
+}
+
+void Recorder::add_plan(NodePlan plan, Draft& d) {
+  keep_reads(plan.reads, d.r);
   const auto used = std::make_shared<NodeBuffers>();
   for (size_t i = 0; i < plan.scratch_bytes.size(); ++i)
     used->scratch.push_back(scratch_buffer(i, plan.scratch_bytes[i], d.r));
@@ -207,7 +268,6 @@ Status Recorder::plan_node(uint32_t node, Draft& d) {
     std::copy(x.params.begin(), x.params.end(), d.params.begin() + static_cast<ptrdiff_t>(offset));
     d.planned.push_back({std::move(x), offset, used});
   }
-  return {};
 }
 
 gpu::Binding Recorder::bound(const Planned& p, const ops::PlannedBinding& b) const {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -60,6 +61,12 @@ class Recorder {
   Recorder(const graph::Graph& g, const Layout& layout, const ops::PlanContext& context,
            ConstantPool& constants, const Memory& memory, uint32_t most_recordings);
 
+  // Takes the plans of a layout: a block whose every node has one is recorded at the bound, of the
+  // others the shaders are compiled, so that the first run need not wait for them. Once, before
+  // anything is found.
+  void warm(std::vector<std::optional<NodePlan>> plans, uint64_t state);
+  // True once that is there.
+  Result<bool> advance_warm();
   // The recording of a block for these sizes and scalars, found or begun: it can run once advance()
   // says true. Valid until the next call for the same block. Errors: those of shapes and plans.
   Result<Recording*> find(size_t block, const ops::Live& live, uint64_t state);
@@ -90,7 +97,12 @@ class Recorder {
   Result<bool> holds(const Block& b, const ops::Live& live, Recording& r) const;
   void make_room(std::vector<std::unique_ptr<Recording>>& cache, uint64_t state) const;
   Status record(const Block& b, const ops::Live& live, Recording& r);
+  void record_spans(const Block& b, Recording& r,
+                    const std::function<void(uint32_t, Draft&)>& plan);
   Status plan_node(uint32_t node, Draft& d);
+  void add_plan(NodePlan plan, Draft& d);
+  void record_at_bound(size_t block, std::vector<std::optional<NodePlan>>& plans, uint64_t state);
+  void make_key(const Block& b, const ops::Live& live, uint64_t state);
   void bind(Draft& d);
   void add_downloads(const Block& b, Recording& r) const;
   gpu::Binding bound(const Planned& p, const ops::PlannedBinding& b) const;
@@ -106,6 +118,12 @@ class Recorder {
   std::vector<std::vector<std::unique_ptr<Recording>>> recordings_;  // of each block
   std::vector<std::shared_ptr<OwnedBuffer>> scratch_;
   std::vector<uint64_t> scratch_bytes_;
+  struct Warm {
+    size_t block = 0;
+    Recording* recording = nullptr;
+  };
+  std::vector<Warm> warm_;  // not there yet
+  Creations warm_shaders_;
   std::vector<int64_t> key_;
   uint64_t clock_ = 0;
 };
