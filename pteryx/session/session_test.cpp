@@ -179,9 +179,7 @@ TEST(Session, FusedOperatorsGiveWhatTheirPartsGive) {
 // Also of nodes behind the position, which no load knows: the first prompt of the longest chunk
 // finds all it needs.
 TEST(Session, TheShadersOfTheLargestSizesAreCompiledAtLoad) {
-  LoadOptions options;
-  options.device = device();
-  auto session = Session::load(fixture("llm/qwen3_like_q4"), options);
+  auto session = load("../llm/qwen3_like_q4");
   ASSERT_TRUE(session.ok()) << session.status().message();
   const int64_t length = session->methods().front().inputs[0].dims[1];
   const std::vector<int64_t> tokens(static_cast<size_t>(length), 1);
