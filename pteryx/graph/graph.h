@@ -34,6 +34,7 @@ struct Tensor {
   std::vector<uint8_t> dim_order;  // of `data`; empty = row-major
   bool state = false;              // keeps its contents between runs
   bool dynamic = false;            // a method input whose live dims may be smaller than max
+  std::string unsupported = {};    // why there can be no such tensor; only its uses are known then
 
   bool has_data() const { return !data.empty(); }
   bool is_constant() const { return has_data() && !state; }

@@ -54,9 +54,13 @@ struct Check {
   }
 
   Status type(const Arg& a, ValueId id, DTypes types) const {
-    const DType t = g.tensor(id)->dtype;
-    if (has(types, t)) return {};
-    return wrong(a, id, "type", type_names(types), name(t), Code::kUnsupported);
+    const graph::Tensor& t = *g.tensor(id);
+    if (!t.unsupported.empty()) {
+      return unsupported(fmt::format("{}: {} ({}): {}", graph::describe(g, n), a.name, g.label(id),
+                                     t.unsupported));
+    }
+    if (has(types, t.dtype)) return {};
+    return wrong(a, id, "type", type_names(types), name(t.dtype), Code::kUnsupported);
   }
 
   Status tensor(const Arg& a, ValueId id) const {

@@ -172,6 +172,15 @@ class GraphReader {
   }
 
   Result<BlobValue> tensor(const vk::VkTensor& from) {
+    auto known = known_tensor(from);
+    if (known.ok() || known.status().code() != Code::kUnsupported) return known;
+    BlobTensor t;
+    t.unsupported = known.status().message();
+    PTERYX_TRY(budget_.take(t.unsupported.size(), 1));
+    return BlobValue(std::move(t));
+  }
+
+  Result<BlobValue> known_tensor(const vk::VkTensor& from) {
     BlobTensor t;
     PTERYX_ASSIGN(t.dtype, read_dtype(from.datatype()));
     const uint32_t rank = count(from.dims());

@@ -18,6 +18,7 @@ struct BlobTensor {
   std::optional<ByteRange> constant;  // exactly nbytes long, row-major
   std::string constant_key;           // "" for inline constants
   int32_t memory_object = -1;         // equal non-negative ids have disjoint lifetimes
+  std::string unsupported = {};  // why there can be no such tensor; nothing is known of it then
 };
 struct BlobSymInt {};
 struct BlobIntList {
@@ -53,8 +54,7 @@ inline constexpr uint64_t kBlobHead = 30;
 // `head`: the first of these bytes, or all. Errors: kInvalidProgram.
 Result<BlobRegions> read_blob_header(Bytes head, const ByteRange& blob);
 
-// Errors: kInvalidProgram (malformed, or constant data missing), kUnsupported (a dtype or rank we
-// do not know).
+// Errors: kInvalidProgram (malformed, or constant data missing).
 Result<Blob> parse_blob(const DelegateRecord& delegate, const NamedData& named_data);
 
 }  // namespace pteryx::program

@@ -20,7 +20,6 @@ namespace {
 using testing::BlobBuilder;
 using testing::BlobTensorSpec;
 using testing::expect_invalid;
-using testing::expect_unsupported;
 using testing::FileBytes;
 using testing::parse_blob;
 
@@ -223,14 +222,17 @@ TEST(BlobTensors, RefuseShapes) {
   constexpr uint32_t kMax = UINT32_MAX;
   refuse([](BlobBuilder& b) { b.add_tensor({.dims = {kMax, kMax}}); },
          "value 0: shape [4294967295, 4294967295] overflows");
-  expect_unsupported(
-      parse([](BlobBuilder& b) { b.add_tensor({.dims = std::vector<uint32_t>(9, 1)}); }),
-      "value 0: rank: expected at most 8, got 9");
-  expect_unsupported(parse([](BlobBuilder& b) { b.add_tensor({.dtype = vk::VkDataType::UNSET}); }),
-                     "value 0: unsupported dtype UNSET");
-  expect_unsupported(
-      parse([](BlobBuilder& b) { b.add_tensor({.dtype = static_cast<vk::VkDataType>(8)}); }),
-      "value 0: unsupported dtype number 8");
+}
+
+TEST(BlobTensors, UnsupportedOnesAreNamed) {
+  const auto unsupported = [](const BlobTensorSpec& spec, std::string_view why) {
+    auto blob = parse([&](BlobBuilder& b) { b.add_tensor(spec); });
+    ASSERT_TRUE(blob.ok()) << blob.status().message();
+    EXPECT_EQ(std::get<BlobTensor>(blob->values[0]).unsupported, why);
+  };
+  unsupported({.dims = std::vector<uint32_t>(9, 1)}, "rank: expected at most 8, got 9");
+  unsupported({.dtype = vk::VkDataType::UNSET}, "unsupported dtype UNSET");
+  unsupported({.dtype = static_cast<vk::VkDataType>(8)}, "unsupported dtype number 8");
 }
 
 TEST(BlobTensors, RefuseMemoryObjectsFarBeyondTheGraph) {

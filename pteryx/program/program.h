@@ -52,6 +52,9 @@ struct TensorRecord {
   // Constant bytes (no placement) or initial value of a mutable tensor (with placement); exactly
   // nbytes long.
   std::optional<ByteRange> data;
+  // Why there can be no such tensor: "unsupported dtype complex64". Only its placement is known
+  // then.
+  std::string unsupported = {};
 };
 
 struct NullRecord {};

@@ -140,6 +140,16 @@ class ValueReader {
   }
 
   Result<ValueRecord> tensor(const pte::Tensor& from) {
+    auto known = known_tensor(from);
+    if (known.ok() || known.status().code() != Code::kUnsupported) return known;
+    TensorRecord record;
+    record.unsupported = known.status().message();
+    PTERYX_TRY(budget_.take(record.unsupported.size(), 1));
+    PTERYX_ASSIGN(record.placement, placement(from, 0));
+    return ValueRecord(std::move(record));
+  }
+
+  Result<ValueRecord> known_tensor(const pte::Tensor& from) {
     PTERYX_ASSIGN(TensorLayout layout, read_layout(static_cast<int8_t>(from.scalar_type()),
                                                    from.sizes(), from.dim_order()));
     PTERYX_TRY(budget_.take(layout.dim_order.size(), 1));

@@ -42,7 +42,7 @@ ValueInfo describe_value(const Graph& g, ValueId id) {
   const graph::Value& v = g[id];
   ValueInfo info;
   if (const auto* t = g.tensor(id)) {
-    info.kind = "tensor";
+    info.kind = t->unsupported.empty() ? "tensor" : t->unsupported;
     info.dtype = t->dtype;
     info.dims = t->max;
     info.dynamic = t->dynamic;
@@ -74,12 +74,7 @@ uint32_t OperatorUse::* count_of(const Graph& g, const graph::Node& n, const ops
 
 // Where each node would run, also in a graph that cannot run as a whole.
 std::vector<OperatorUse> count_operators(const Graph& g) {
-  ops::Live bound;
-  bound.dims.resize(g.values.size());
-  bound.scalars.resize(g.values.size());
-  for (uint32_t i = 0; i < g.values.size(); ++i) {
-    if (const auto* t = std::get_if<graph::Tensor>(&g.values[i])) bound.dims[i] = t->max;
-  }
+  const ops::Live bound = largest(g);
   std::map<std::string_view, OperatorUse> uses;
   for (const graph::Node& n : g.nodes) {
     if (n.kind != graph::Node::Kind::kOp) continue;

@@ -9,9 +9,8 @@ namespace pteryx {
 namespace {
 
 Result<Layout> make(layout::Draft d) {
-  PTERYX_TRY(layout::resolve(d));
-  PTERYX_TRY(layout::check_shapes(d));
   PTERYX_TRY(layout::place(d));
+  PTERYX_TRY(layout::check_shapes(d));
   layout::find_roots(d);
   layout::split_blocks(d);
   layout::compile_steps(d);
@@ -21,6 +20,18 @@ Result<Layout> make(layout::Draft d) {
 }
 
 }  // namespace
+
+ops::Live largest(const graph::Graph& g) {
+  ops::Live live;
+  live.dims.resize(g.values.size());
+  live.scalars.resize(g.values.size());
+  for (uint32_t i = 0; i < g.values.size(); ++i) {
+    if (const auto* t = std::get_if<graph::Tensor>(&g.values[i])) live.dims[i] = t->max;
+    if (const auto* s = std::get_if<graph::LiveScalar>(&g.values[i]))
+      live.scalars[i] = {s->kind, s->initial_int, s->initial_double};
+  }
+  return live;
+}
 
 Result<Layout> make_layout(const graph::Graph& g, const ops::PlanContext& context,
                            const LayoutOptions& options) {

@@ -146,6 +146,9 @@ struct LayoutOptions {
 Result<Layout> make_layout(const graph::Graph& g, const ops::PlanContext& context,
                            const LayoutOptions& options);
 
+// Every tensor at its bound, every scalar at its initial value.
+ops::Live largest(const graph::Graph& g);
+
 // Visits the tensors of an argument, looking into lists.
 template <typename F>
 void for_each_tensor(const graph::Graph& g, graph::ValueId id, F&& visit) {

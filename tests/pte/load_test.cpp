@@ -10,6 +10,8 @@
 namespace pteryx::testing {
 namespace {
 
+using program::testing::ProgramBuilder;
+using program::testing::TensorSpec;
 using vk::VkDataType;
 
 struct Row {
@@ -116,6 +118,96 @@ TEST(Load, ChecksEachOfSeveralResults) {
   refused(top(VkDataType::FLOAT32, VkDataType::FLOAT32), Code::kUnsupported,
           "type: expected i32, i64, got f32");
   refused(split(VkDataType::INT32), Code::kInvalidProgram, "type: expected f32, got i32");
+}
+
+// Rotary embeddings by complex numbers, and an operator that nobody knows: a type that Pteryx does
+// not have is told with everything else.
+TEST(Load, ListsEverythingThatCannotRun) {
+  ProgramBuilder p;
+  const TensorSpec complex{.dtype = static_cast<pte::ScalarType>(9), .sizes = {2}, .buffer = 1};
+  const int32_t x = p.add_tensor({.sizes = {2, 2}});
+  const int32_t turns = p.add_tensor(complex);
+  const int32_t as_complex = p.add_tensor(complex);
+  const int32_t once = p.add_tensor(complex);
+  const int32_t twice = p.add_tensor(complex);
+  const int32_t real = p.add_tensor({.sizes = {2, 2}, .buffer = 1});
+  const int32_t y = p.add_tensor({.sizes = {2, 2}});
+  const auto call = [&](const char* op, const std::vector<int32_t>& args) {
+    p.add_kernel_call(p.add_operator(op, "out"), args);
+  };
+  call("aten::view_as_complex", {x, as_complex, as_complex});
+  call("aten::mul", {as_complex, turns, once, once});
+  call("aten::mul", {once, turns, twice, twice});
+  call("aten::view_as_real_copy", {twice, real, real});
+  call("aten::teleport", {real, y, y});
+  p.inputs = {x, turns};
+  p.outputs = {y};
+  const SavedFile file(p.finish().text());
+  const std::string want =
+      "method 'forward' has 5 calls that Pteryx cannot run:\n"
+      "  2 calls of aten::mul.out: aten.mul.Tensor (instruction 1): a (value 2): unsupported dtype "
+      "complex64\n"
+      "  1 call of aten::view_as_complex.out: unknown operator aten::view_as_complex.out "
+      "(instruction 0)(f32[2, 2], unsupported dtype complex64)\n"
+      "  1 call of aten::view_as_real_copy.out: unknown operator aten::view_as_real_copy.out "
+      "(instruction 3)(unsupported dtype complex64, f32[2, 2])\n"
+      "  1 call of aten::teleport.out: unknown operator aten::teleport.out (instruction 4)(f32[2, "
+      "2], f32[2, 2])";
+  const auto session = Session::load(file.path(), {.device = device()});
+  ASSERT_FALSE(session.ok()) << "was accepted";
+  EXPECT_EQ(session.status().code(), Code::kUnsupported);
+  EXPECT_EQ(session.status().message().substr(0, want.size()), want);
+  const auto report = inspect(file.path(), {});
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  const MethodReport& method = report->methods[0];
+  EXPECT_EQ(method.problem, want);
+  EXPECT_EQ(method.info.inputs[1].kind, "unsupported dtype complex64");
+  ASSERT_EQ(method.operators.size(), 4U);
+  EXPECT_EQ(method.operators[0].name, "aten.mul.Tensor");
+  EXPECT_EQ(method.operators[0].unsupported, 2U);
+}
+
+// No call reads it, so there is none to name.
+TEST(Load, NamesAResultOfAnUnsupportedType) {
+  ProgramBuilder p;
+  const int32_t x = p.add_tensor({.dtype = static_cast<pte::ScalarType>(10)});
+  p.inputs = p.outputs = {x};
+  const auto session = load_bytes(p.finish().text());
+  ASSERT_FALSE(session.ok()) << "was accepted";
+  EXPECT_EQ(session.status().code(), Code::kUnsupported);
+  EXPECT_NE(session.status().message().find(
+                "input 0 of 'forward' (value 0): unsupported dtype complex128"),
+            std::string_view::npos)
+      << session.status().message();
+}
+
+// In a delegate, as an argument and as a constant.
+TEST(Load, ListsUnsupportedTensorsOfDelegates) {
+  DelegateProgram p;
+  const int32_t x = p.input(VkDataType::FLOAT32, {2});
+  const std::vector<uint32_t> nine(9, 1);
+  const int32_t constant = p.blob.add_tensor({.dims = nine, .constant = 0});
+  p.zeros({1});
+  const int32_t packed = p.blob.add_tensor({.dims = nine});
+  const int32_t unset = p.blob.add_tensor({.dtype = VkDataType::UNSET, .dims = {2}});
+  const int32_t y = p.floats({2});
+  p.blob.add_call("et_vk.prepack.default", {constant, packed});
+  p.blob.add_call("aten.relu.default", {x, unset});
+  p.blob.add_call("aten.relu.default", {unset, y});
+  p.output(y);
+  const auto session = load_bytes(p.finish());
+  ASSERT_FALSE(session.ok()) << "was accepted";
+  EXPECT_EQ(session.status().code(), Code::kUnsupported);
+  for (const char* text :
+       {"has 3 calls that Pteryx cannot run:",
+        "\n  2 calls of aten.relu.default: aten.relu.default (delegate 0, node 1): y (delegate 0 "
+        "value 4): unsupported dtype UNSET",
+        "\n  1 call of et_vk.prepack.default: et_vk.prepack.default (delegate 0, node 0): x "
+        "(delegate 0 value 1): rank: expected at most 8, got 9"}) {
+    EXPECT_NE(session.status().message().find(text), std::string_view::npos)
+        << text << "\n"
+        << session.status().message();
+  }
 }
 
 }  // namespace

@@ -45,6 +45,7 @@ Status Addresses::before_read(uint32_t i) {
   const Writer& writer = it->second;
   if (writer.value == i || viewed_[i] == writer.sequence) return {};
   const TensorRecord& source = *planned(writer.value);
+  if (!source.unsupported.empty() || !t->unsupported.empty()) return {};
   if (source.dtype != t->dtype || numel(source.sizes) != numel(t->sizes)) {
     return invalid_program(fmt::format(
         "value {} ({} {}) is read at the address of value {} ({} {}), which was written last", i,

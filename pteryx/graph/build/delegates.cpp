@@ -44,7 +44,11 @@ Value blob_value(const BlobValue& v) {
   if (const auto* b = std::get_if<bool>(&v)) return *b;
   if (const auto* s = std::get_if<std::string>(&v)) return *s;
   if (const auto* t = std::get_if<BlobTensor>(&v)) {
-    Tensor tensor{.dtype = t->dtype, .max = t->dims, .data = {}, .dim_order = {}};
+    Tensor tensor{.dtype = t->dtype,
+                  .max = t->dims,
+                  .data = {},
+                  .dim_order = {},
+                  .unsupported = t->unsupported};
     if (t->constant) tensor.data.push_back(*t->constant);
     return tensor;
   }
@@ -59,10 +63,14 @@ std::string blob_label(uint32_t delegate, uint32_t value) {
   return fmt::format("delegate {} value {}", delegate, value);
 }
 
-Status dims_differ(uint32_t delegate, std::string_view what, size_t i, const Dims& blob,
-                   const Dims& program) {
+// Of a tensor that the blob and the program have in common, where both can have it.
+Status expect_same_dims(uint32_t delegate, std::string_view what, size_t i, const BlobTensor& blob,
+                        const TensorRecord& program) {
+  if (!blob.unsupported.empty() || !program.unsupported.empty()) return {};
+  if (blob.dims == program.sizes) return {};
   return invalid_program(fmt::format("{} {} of delegate {}: the delegate has {}, the program {}",
-                                     what, i, delegate, to_string(blob), to_string(program)));
+                                     what, i, delegate, to_string(blob.dims),
+                                     to_string(program.sizes)));
 }
 
 }  // namespace
@@ -155,13 +163,16 @@ Status Delegates::bind_input(Inlining& in, size_t i) {
       return invalid_program(fmt::format("input {} of delegate {}: expected a tensor, got {}", i,
                                          in.call.delegate, kind_name(out_.graph().values[outer])));
     }
-    if (record->sizes != t->dims)
-      return dims_differ(in.call.delegate, "input", i, t->dims, record->sizes);
+    PTERYX_TRY(expect_same_dims(in.call.delegate, "input", i, *t, *record));
     if (record->dtype == t->dtype && !in.mutated[inner]) {
       in.map[inner] = ValueId{outer};
       return {};
     }
-    in.map[inner] = out_.add(Tensor{.dtype = t->dtype, .max = t->dims, .data = {}, .dim_order = {}},
+    in.map[inner] = out_.add(Tensor{.dtype = t->dtype,
+                                    .max = t->dims,
+                                    .data = {},
+                                    .dim_order = {},
+                                    .unsupported = t->unsupported},
                              blob_label(in.call.delegate, inner));
     out_.emit(kCopyOp, {ValueId{outer}, in.map[inner]});
     return {};
@@ -193,8 +204,7 @@ Result<bool> Delegates::bind_output(Inlining& in, size_t i) {
       return invalid_program(fmt::format("output {} of delegate {}: expected a tensor, got {}", i,
                                          in.call.delegate, kind_name(out_.graph().values[outer])));
     }
-    if (record->sizes != t->dims)
-      return dims_differ(in.call.delegate, "output", i, t->dims, record->sizes);
+    PTERYX_TRY(expect_same_dims(in.call.delegate, "output", i, *t, *record));
     for (size_t k = 0; k < in.blob.inputs.size(); ++k) {
       if (in.call.args[k] == outer) return false;  // still needed as an input
     }
@@ -295,6 +305,11 @@ Status Delegates::prepack(Inlining& in, const BlobCall& call) {
   if (call.args.size() == 2 && shared.contains(call.args[1])) return {};  // done by an earlier call
   const auto* from = call.args.size() == 2 ? out_.graph().tensor(in.map[call.args[0]]) : nullptr;
   const auto* to = call.args.size() == 2 ? out_.graph().tensor(in.map[call.args[1]]) : nullptr;
+  if (from != nullptr && to != nullptr &&
+      (!from->unsupported.empty() || !to->unsupported.empty())) {
+    out_.emit(call.name, {in.map[call.args[0]], in.map[call.args[1]]});  // reported with all others
+    return {};
+  }
   if (from == nullptr || to == nullptr || !from->has_data() || from->dtype != to->dtype ||
       from->max != to->max || to->has_data()) {
     return invalid_program(

@@ -13,7 +13,9 @@ Status check_order(const Graph& g) {
   for (size_t i = 0; i < g.values.size(); ++i) {
     const auto* t = std::get_if<Tensor>(&g.values[i]);
     const auto* s = std::get_if<LiveScalar>(&g.values[i]);
-    ready[i] = t != nullptr ? (t->has_data() || t->state || numel(t->max) == 0) : s == nullptr;
+    ready[i] = t != nullptr
+                   ? (t->has_data() || t->state || numel(t->max) == 0 || !t->unsupported.empty())
+                   : s == nullptr;
   }
   for (const ValueId id : g.inputs) ready[index(id)] = true;
   const auto each = [&](ValueId id, const auto& visit) -> Status {

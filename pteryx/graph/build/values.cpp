@@ -38,7 +38,12 @@ std::vector<bool> find_written(const MethodRecord& method, std::span<const Blob>
 }
 
 Tensor method_tensor(const TensorRecord& r) {
-  Tensor t{.dtype = r.dtype, .max = r.sizes, .data = {}, .dim_order = {}, .dynamic = r.dynamic};
+  Tensor t{.dtype = r.dtype,
+           .max = r.sizes,
+           .data = {},
+           .dim_order = {},
+           .dynamic = r.dynamic,
+           .unsupported = r.unsupported};
   if (r.data) t.data.push_back(*r.data);
   if (r.data && !identity_order(r.dim_order)) t.dim_order = r.dim_order;
   return t;

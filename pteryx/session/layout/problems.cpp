@@ -17,8 +17,11 @@ std::string describe_call(const graph::Graph& g, const graph::Node& n) {
   bool first = true;
   for (const ValueId id : n.args) {
     for_each_tensor(g, id, [&](ValueId t) {
-      text += fmt::format("{}{}{}", first ? "" : ", ", name(g.tensor(t)->dtype),
-                          to_string(g.tensor(t)->max));
+      const graph::Tensor& tensor = *g.tensor(t);
+      text += first ? "" : ", ";
+      text += tensor.unsupported.empty()
+                  ? fmt::format("{}{}", name(tensor.dtype), to_string(tensor.max))
+                  : tensor.unsupported;
       first = false;
     });
   }

@@ -25,15 +25,8 @@ class Shapes : Stage {
  public:
   using Stage::Stage;
 
-  void bound_live() {
-    l_.bound.dims.resize(g_.values.size());
-    l_.bound.scalars.resize(g_.values.size());
-    for (uint32_t i = 0; i < g_.values.size(); ++i) {
-      if (const auto* t = std::get_if<graph::Tensor>(&g_.values[i])) l_.bound.dims[i] = t->max;
-      if (const auto* s = std::get_if<graph::LiveScalar>(&g_.values[i])) {
-        l_.bound.scalars[i] = {s->kind, s->initial_int, s->initial_double};
-      }
-    }
+  void set_bound() {
+    l_.bound = largest(g_);
     for (const ValueId id : g_.inputs) {
       const auto* t = g_.tensor(id);
       if (t != nullptr && t->dynamic) l_.is_static = false;
@@ -174,7 +167,7 @@ class Shapes : Stage {
 
 Status check_shapes(Draft& d) {
   Shapes shapes(d);
-  shapes.bound_live();
+  shapes.set_bound();
   return shapes.check_shapes();
 }
 

@@ -27,13 +27,12 @@ struct Draft {
   std::set<uint32_t> downloaded = {};   // roots that some step brings to the host
 };
 
-// Every node's definition, its arguments checked against the schema: adds defs.
-Status resolve(Draft& d);
+// Every node's definition, its arguments checked against the schema, and where it runs: adds defs
+// and place. Finds all that cannot run.
+Status place(Draft& d);
 // Sizes at the bound, every shape rule run there: adds bound, is_static; leaves data_dependent and
 // unfit.
 Status check_shapes(Draft& d);
-// Where each node runs, from its types: adds place.
-Status place(Draft& d);
 // Which values are one piece of memory: adds roots (their sizes, constants, state) and root_of, and
 // takes the work away from views that share it.
 void find_roots(Draft& d);
