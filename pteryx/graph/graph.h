@@ -31,10 +31,11 @@ struct Tensor {
   Dims max;  // upper bound of every dim; sizes the memory
   // Of a constant, or of state at first: where its bytes are, one range behind the other.
   std::vector<ByteRange> data;
-  std::vector<uint8_t> dim_order;  // of `data`; empty = row-major
-  bool state = false;              // keeps its contents between runs
-  bool dynamic = false;            // a method input whose live dims may be smaller than max
-  std::string unsupported = {};    // why there can be no such tensor; only its uses are known then
+  std::vector<uint8_t> dim_order;    // of `data`; empty = row-major
+  std::optional<DType> stored = {};  // type of `data` where it is another; converted when read
+  bool state = false;                // keeps its contents between runs
+  bool dynamic = false;              // a method input whose live dims may be smaller than max
+  std::string unsupported = {};  // why there can be no such tensor; only its uses are known then
 
   bool has_data() const { return !data.empty(); }
   bool is_constant() const { return has_data() && !state; }

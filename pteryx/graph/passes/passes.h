@@ -15,6 +15,8 @@ void drop_narrowing(Graph& g);
 // x * sigmoid(x) -> silu(x); silu(x) * y -> one node.
 void fuse_silu(Graph& g, const OpLookup& ops);
 
+// Constants of types that the GPU does not hold, cast to floats: the result is a constant.
+void fold_casts(Graph& g);
 // Quantised linear layers over one x -> one node; y = layer(x) followed by y + r -> one node.
 void join_linear(Graph& g, const OpLookup& ops);
 // A result that is computed from the last row of [1, S, D] is computed from all rows: [1, S, V].
