@@ -31,9 +31,10 @@ struct Tensor {
   Dims max;  // upper bound of every dim; sizes the memory
   // Of a constant, or of state at first: where its bytes are, one range behind the other.
   std::vector<ByteRange> data;
-  std::vector<uint8_t> dim_order;  // of `data`; empty = row-major
-  bool state = false;              // keeps its contents between runs
-  bool dynamic = false;            // a method input whose live dims may be smaller than max
+  std::vector<uint8_t> dim_order;        // of `data`; empty = row-major
+  bool state = false;                    // keeps its contents between runs
+  bool dynamic = false;                  // a method input whose live dims may be smaller than max
+  std::optional<DType> data_dtype = {};  // of `data`, where that is converted on its way
 
   bool has_data() const { return !data.empty(); }
   bool is_constant() const { return has_data() && !state; }
@@ -69,6 +70,7 @@ struct OpInfo {
       factory;  // canonical positions that this spelling leaves out (dtype, layout, device, pin)
   uint64_t mutated = 0;  // bit i: argument i is written in place
   uint64_t index = 0;    // bit i: argument i may be i64 where the graph computes in i32
+  uint64_t cache = 0;    // bit i: argument i is a KV cache, of any float type
   uint32_t op = 0;       // index into the operator table
 };
 class OpLookup {

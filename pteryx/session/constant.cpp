@@ -16,7 +16,9 @@ ConstantId::ConstantId(const graph::Tensor& t)
 }
 
 ConstantBytes::ConstantBytes(const graph::Tensor& t, std::span<const SourcePtr> sources)
-    : dims_(t.max), element_bytes_(size_bytes(t.dtype)), dim_order_(t.dim_order) {
+    : dims_(t.max),
+      element_bytes_(size_bytes(t.data_dtype.value_or(t.dtype))),
+      dim_order_(t.dim_order) {
   parts_.reserve(t.data.size());
   for (const ByteRange& r : t.data)
     parts_.emplace_back(sources[r.source], r.offset, r.size, element_bytes_);
@@ -82,6 +84,17 @@ Result<std::vector<std::byte>> narrowed(const graph::Tensor& t, Bytes bytes,
     to.put_integer(i, wide.integer(i));
   }
   return narrow;
+}
+
+std::vector<std::byte> converted(const graph::Tensor& t, Bytes bytes) {
+  const ops::HostTensor from{*t.data_dtype, t.max, const_cast<std::byte*>(bytes.data())};
+  std::vector<std::byte> other(static_cast<size_t>(from.numel()) * size_bytes(t.dtype));
+  const ops::HostTensor to{t.dtype, t.max, other.data()};
+  // Caches are large and zero in every float type: equal to themselves one byte further on.
+  const bool zero = bytes.empty() || (bytes[0] == std::byte{0} &&
+                                      std::memcmp(&bytes[0], &bytes[0] + 1, bytes.size() - 1) == 0);
+  for (int64_t i = 0; !zero && i < from.numel(); ++i) to.copy(i, from, i);
+  return other;
 }
 
 }  // namespace pteryx

@@ -52,4 +52,7 @@ class ConstantBytes {
 Result<std::vector<std::byte>> narrowed(const graph::Tensor& t, Bytes bytes,
                                         std::string_view label);
 
+// The bytes of a tensor whose data has another type, in its own.
+std::vector<std::byte> converted(const graph::Tensor& t, Bytes bytes);
+
 }  // namespace pteryx

@@ -73,7 +73,9 @@ Status State::write_initial(Part& p) {
     std::ranges::fill(p.memory, std::byte{0});
     return r.gpu ? write_zeros(*device_, p.buffer.get(), r.gpu_bytes) : Status();
   }
-  const Bytes bytes = p.initial->bytes();
+  Bytes bytes = p.initial->bytes();
+  std::vector<std::byte> other;
+  if (t.data_dtype) bytes = other = converted(t, bytes);
   if (r.host && !bytes.empty()) std::memcpy(p.memory.data(), bytes.data(), bytes.size());
   if (!r.gpu) return {};
   if (t.dtype != DType::kI64) return device_->write(p.buffer.get(), 0, bytes);
