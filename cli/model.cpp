@@ -57,6 +57,7 @@ Result<std::unique_ptr<generate::Model>> load(const std::string& program, const 
   generate::ModelOptions options;
   options.load = load_options(a.run, device, &progress);
   options.load.precision = a.run.precision.value_or(Precision::kF16);
+  options.load.kv_cache = a.kv;
   options.load.all_logits = a.all_logits;
   if (!a.tokenizer.empty()) {
     PTERYX_ASSIGN(options.tokenizer, open_source(a.tokenizer));
@@ -81,6 +82,10 @@ void add_model_arguments(CLI::App& app, ModelArguments& a) {
                        "how many tokens the GPU may compute ahead of the output");
   add_run_options(app, a.run);
   app.get_option("--precision")->default_str("f16");
+  add_choice(app, "--kv", a.kv, {{"f32", DType::kF32}, {"f16", DType::kF16}},
+             "element type of the KV cache; f16 halves its memory")
+      ->default_str("as in the file")
+      ->group(app.get_option("--precision")->get_group());
 }
 
 Result<OpenedModel> open_model(const ModelArguments& a, Progress& progress) {
@@ -111,6 +116,9 @@ Result<OpenedModel> open_model(const ModelArguments& a, Progress& progress) {
   }
   if (!model.ok()) return std::move(model).status();
   opened.model = std::move(model).value();
+  for (const MethodInfo& m : opened.model->session().methods()) {
+    if (!m.note.empty()) note("pteryx: {}\n", m.note);
+  }
   opened.load_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return opened;

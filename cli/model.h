@@ -23,6 +23,7 @@ struct ModelArguments {
   std::string path;  // .pte, .gguf, a Hugging Face folder or a llama2.c checkpoint
   std::string tokenizer;
   uint32_t depth = 4;
+  std::optional<DType> kv;  // element type of the KV cache; none: as in the file
   bool all_logits = false;
   bool ids_only = false;  // works on token ids: a tokenizer that cannot be read is no hindrance
 };
