@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "pteryx/base/excerpt.h"
-#include "pteryx/convert/file_kind.h"
 
 namespace pteryx::cli {
 namespace {
@@ -85,29 +84,15 @@ void add_model_arguments(CLI::App& app, ModelArguments& a) {
 
 Result<OpenedModel> open_model(const ModelArguments& a, Progress& progress) {
   const auto start = std::chrono::steady_clock::now();
-  using convert::FileKind;
-  PTERYX_ASSIGN(const FileKind kind, convert::file_kind(a.path));
-  if (kind == FileKind::kUnknown || kind == FileKind::kEmpty || kind == FileKind::kFolder ||
-      kind == FileKind::kProgramData) {
-    return invalid_program(
-        fmt::format("{} is {}: expected a .pte program, a GGUF file, a Hugging Face folder or a "
-                    "llama2.c checkpoint",
-                    a.path, convert::describe(kind)));
-  }
-  std::optional<Conversion> conversion;
-  if (kind != FileKind::kProgram) {
-    PTERYX_ASSIGN(Conversion made, Conversion::of(a.path, progress));
-    conversion.emplace(std::move(made));
-  }
+  PTERYX_ASSIGN(convert::ProgramFile program, open_program(a.path, progress));
   OpenedModel opened;
   PTERYX_ASSIGN(opened.device, open_gpu(a.run, &progress));
-  const auto& program = conversion ? conversion->program() : a.path;
-  auto model = load(program, a, opened.device, progress);
+  auto model = load(program.path(), a, opened.device, progress);
   const bool unusable = !model.ok() && (model.status().code() == Code::kInvalidProgram ||
                                         model.status().code() == Code::kIo);
-  if (unusable && conversion && conversion->was_kept() && a.tokenizer.empty()) {
-    PTERYX_TRY(conversion->repeat(progress));
-    model = load(program, a, opened.device, progress);
+  if (unusable && program.was_kept() && a.tokenizer.empty()) {
+    PTERYX_TRY(repeat_conversion(program, progress));
+    model = load(program.path(), a, opened.device, progress);
   }
   if (!model.ok()) return std::move(model).status();
   opened.model = std::move(model).value();
