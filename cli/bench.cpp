@@ -39,10 +39,10 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-std::vector<int64_t> some_tokens(int64_t count, int64_t vocabulary) {
-  std::vector<int64_t> ids(static_cast<size_t>(count));
+std::vector<TokenId> some_tokens(int64_t count, int64_t vocabulary) {
+  std::vector<TokenId> ids(static_cast<size_t>(count));
   for (size_t i = 0; i < ids.size(); ++i)
-    ids[i] = static_cast<int64_t>((i * 2654435761U) % static_cast<uint64_t>(vocabulary));
+    ids[i] = static_cast<TokenId>((i * 2654435761U) % static_cast<uint64_t>(vocabulary));
   return ids;
 }
 
@@ -55,25 +55,25 @@ Status wait_all(Steps& steps) {
 }
 
 // A prompt in chunks, until the token after it is there.
-Status read_prompt(generate::Model& m, std::span<const int64_t> ids) {
-  const auto chunk = static_cast<size_t>(m.info().chunk);
+Status read_prompt(llm::Sequence& s, std::span<const TokenId> ids) {
+  const auto chunk = static_cast<size_t>(s.model().info().chunk);
   for (size_t at = 0; at < ids.size(); at += chunk) {
     const size_t count = std::min(chunk, ids.size() - at);
     const bool last = at + count == ids.size();
     const auto position = static_cast<int64_t>(at);
-    PTERYX_TRY(last ? blocking::start(m.steps(), ids.subspan(at, count), position)
-                    : blocking::feed(m.steps(), ids.subspan(at, count), position));
+    PTERYX_TRY(last ? blocking::start(s.steps(), ids.subspan(at, count), position)
+                    : blocking::feed(s.steps(), ids.subspan(at, count), position));
   }
-  return wait_all(m.steps());
+  return wait_all(s.steps());
 }
 
-Result<Row> bench_prompt(generate::Model& m, int64_t count, int repeats) {
+Result<Row> bench_prompt(llm::Sequence& s, int64_t count, int repeats) {
   Row row{.test = fmt::format("prompt {}", count), .tokens = count};
-  const std::vector<int64_t> ids = some_tokens(count, m.info().vocabulary);
+  const std::vector<TokenId> ids = some_tokens(count, s.model().info().vocabulary);
   for (int i = -1; i < repeats; ++i) {
     PTERYX_TRY(InterruptGuard::check());
     const auto start = Clock::now();
-    PTERYX_TRY(read_prompt(m, ids));
+    PTERYX_TRY(read_prompt(s, ids));
     if (i >= 0) row.speeds.push_back(static_cast<double>(count) / seconds_since(start));
   }
   return row;
@@ -81,13 +81,13 @@ Result<Row> bench_prompt(generate::Model& m, int64_t count, int repeats) {
 
 // New tokens from a context of that length on. Speed does not depend on what the caches hold, so
 // they are not filled first.
-Result<Row> bench_text(generate::Model& m, int64_t context, int64_t count, int repeats) {
+Result<Row> bench_text(llm::Sequence& s, int64_t context, int64_t count, int repeats) {
   Row row{.test = fmt::format("text {}", count), .tokens = count, .context = context};
-  Steps& steps = m.steps();
+  Steps& steps = s.steps();
   double host = 0;
   for (int i = -1; i < repeats; ++i) {
     PTERYX_TRY(InterruptGuard::check());
-    const int64_t first = 1;
+    const TokenId first = 1;
     PTERYX_TRY(blocking::start(steps, std::span(&first, 1), context));
     PTERYX_TRY(wait_all(steps));
     const auto start = Clock::now();
@@ -156,7 +156,9 @@ int bench(const Options& o) {
   Progress progress("opening " + o.model.path);
   const auto opened = open_model(o.model, progress);
   if (!opened.ok()) return fail(opened.status());
-  generate::Model& m = *opened->model;
+  const llm::Model& m = *opened->model;
+  const auto sequence = llm::Sequence::create(*opened->model);
+  if (!sequence.ok()) return fail(sequence.status());
   std::vector<Row> rows;
   const auto add = [&](Result<Row> row) {
     if (row.ok()) rows.push_back(*row);
@@ -168,7 +170,7 @@ int bench(const Options& o) {
       note("pteryx: prompt of {} tokens skipped: the context holds {}\n", count, m.info().context);
       continue;
     }
-    if (const Status s = add(bench_prompt(m, count, o.repeats)); !s.ok()) return fail(s);
+    if (const Status s = add(bench_prompt(**sequence, count, o.repeats)); !s.ok()) return fail(s);
   }
   for (const int64_t context : o.contexts) {
     if (o.tokens == 0) break;
@@ -177,7 +179,8 @@ int bench(const Options& o) {
            m.info().context);
       continue;
     }
-    if (const Status s = add(bench_text(m, context, o.tokens, o.repeats)); !s.ok()) return fail(s);
+    if (const Status s = add(bench_text(**sequence, context, o.tokens, o.repeats)); !s.ok())
+      return fail(s);
   }
   progress.end();
   const uint64_t bytes = opened->device->counters().buffer_bytes_alive;

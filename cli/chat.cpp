@@ -269,8 +269,10 @@ int chat(Options& o) {
   progress.end();
   if (!opened.ok()) return fail(opened.status());
   if (InterruptGuard::interrupted()) return kInterrupted;
-  auto format = ChatFormat::of(*opened->model, o.model.path);
+  auto format = open_chat(*opened->model, o.model.path);
   if (!format.ok()) return fail(format.status());
+  const auto sequence = llm::Sequence::create(*opened->model);
+  if (!sequence.ok()) return fail(sequence.status());
   if (!format->has_template() && !o.as_json) {
     note("pteryx: {} has no chat template: using 'User:' and 'Assistant:'\n",
          printable(o.model.path));
@@ -282,7 +284,7 @@ int chat(Options& o) {
                       .context_advice = std::string(kShiftAdvice)};
   options.generate.responsive = stdin_is_terminal() || stderr_is_terminal();
   if (!once) options.context_advice = "/undo and /reset make room; " + options.context_advice;
-  ChatSession session(*opened->model, std::move(format).value(), std::move(options));
+  ChatSession session(**sequence, std::move(format).value(), std::move(options));
   session.set_system(llm::replace_invalid(o.system));
   if (once) return answer_once(session, *opened, **message, o);
   guard.reset();

@@ -11,8 +11,8 @@
 namespace pteryx::cli {
 namespace {
 
-void print_timings(const generate::Generator& g) {
-  const generate::Timings& t = g.timings();
+void print_timings(const llm::Generator& g) {
+  const llm::Timings& t = g.timings();
   note(
       "prompt {} tokens, {} of them cached, {:.1f} ms; answer {} tokens, {:.1f} ms, "
       "{:.1f} tokens/s (stopped by: {})\n",
@@ -30,9 +30,12 @@ Status set_number(T& target, std::string_view name, std::string_view value, Boun
 
 }  // namespace
 
-ChatSession::ChatSession(generate::Model& model, ChatFormat format, ChatOptions options)
-    : model_(model), format_(std::move(format)), options_(std::move(options)), generator_(model) {
-  if (!format_.has_template()) options_.generate.stop.emplace_back("\nUser:");
+ChatSession::ChatSession(llm::Sequence& sequence, llm::Chat chat, ChatOptions options)
+    : sequence_(sequence),
+      chat_(std::move(chat)),
+      options_(std::move(options)),
+      generator_(sequence) {
+  if (!chat_.has_template()) options_.generate.stop.emplace_back("\nUser:");
 }
 
 Result<ChatSession::Outcome> ChatSession::say(std::string text) {
@@ -45,7 +48,7 @@ Result<ChatSession::Outcome> ChatSession::say(std::string text) {
 }
 
 Result<ChatSession::Outcome> ChatSession::regenerate() {
-  std::optional<llm::chat::Message> before;
+  std::optional<llm::Message> before;
   if (!turns_.empty() && turns_.back().role == "assistant") {
     before = std::move(turns_.back());
     turns_.pop_back();
@@ -83,7 +86,7 @@ void ChatSession::set_messages(Messages messages) {
 }
 
 Status ChatSession::set(std::string_view name, std::string_view value) {
-  generate::GenerateOptions& o = options_.generate;
+  llm::GenerateOptions& o = options_.generate;
   if (name == "max-new-tokens") {
     return set_number<int64_t>(o.max_new_tokens, name, value,
                                {-1, std::numeric_limits<int32_t>::max()});
@@ -96,8 +99,8 @@ Status ChatSession::set(std::string_view name, std::string_view value) {
 }
 
 std::string ChatSession::setting(std::string_view name) const {
-  const generate::GenerateOptions& o = options_.generate;
-  const ops::SampleSettings& s = o.sampling;
+  const llm::GenerateOptions& o = options_.generate;
+  const Sampling& s = o.sampling;
   if (name == "temperature") return fmt::format("{}", s.temperature);
   if (name == "top-k") return fmt::format("{}", s.top_k);
   if (name == "top-p") return fmt::format("{}", s.top_p);
@@ -116,7 +119,7 @@ std::string ChatSession::setting(std::string_view name) const {
 Result<int64_t> ChatSession::used() const {
   const Messages told = messages_from(forgotten_);
   if (told.empty()) return int64_t{0};
-  PTERYX_ASSIGN(const auto ids, format_.encode(told));
+  PTERYX_ASSIGN(const auto ids, chat_.prompt(told));
   return static_cast<int64_t>(ids.size());
 }
 
@@ -129,13 +132,13 @@ Messages ChatSession::messages_from(size_t first) const {
 
 // The prompt. With GenerateOptions::shift, what no longer fits is forgotten until half of the
 // context is free, so that the caches are of use for some turns.
-Result<std::vector<int64_t>> ChatSession::encode() {
+Result<std::vector<TokenId>> ChatSession::encode() {
   const auto room = static_cast<size_t>(context());
-  PTERYX_ASSIGN(auto ids, format_.encode(messages_from(forgotten_)));
+  PTERYX_ASSIGN(auto ids, chat_.prompt(messages_from(forgotten_)));
   const size_t before = forgotten_;
   if (ids.size() > room && options_.generate.shift) {
     while (ids.size() > room / 2 && forget_oldest()) {
-      PTERYX_ASSIGN(ids, format_.encode(messages_from(forgotten_)));
+      PTERYX_ASSIGN(ids, chat_.prompt(messages_from(forgotten_)));
     }
   }
   if (ids.size() > room) {
@@ -167,7 +170,7 @@ Result<ChatSession::Outcome> ChatSession::answer() {
   turns_.push_back({.role = "assistant", .content = std::move(text)});
   if (options_.stream) write("\n");
   if (!flush()) return Outcome::kStopped;
-  if (generator_.reason() == generate::StopReason::kContext)
+  if (generator_.reason() == llm::StopReason::kContext)
     note("pteryx: the context of {} tokens is full\n  {}\n", context(), options_.context_advice);
   if (options_.timings) print_timings(generator_);
   return stopped ? Outcome::kStopped : Outcome::kAnswered;
@@ -176,7 +179,7 @@ Result<ChatSession::Outcome> ChatSession::answer() {
 // What the model says until it ends; true where somebody interrupts, or nobody reads it any more.
 Result<bool> ChatSession::generate(std::string& text) {
   Progress progress("reading the prompt");
-  watch_compilation(progress, model_.session().device());
+  watch_compilation(progress, sequence_.model().session().device());
   PTERYX_ASSIGN(const auto ids, encode());
   PTERYX_TRY(generator_.begin(ids, options_.generate));
   ++options_.generate.sampling.seed;  // so that a question asked again may have another answer

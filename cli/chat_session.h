@@ -13,7 +13,7 @@
 namespace pteryx::cli {
 
 struct ChatOptions {
-  generate::GenerateOptions generate;
+  llm::GenerateOptions generate;
   bool stream = true;          // print answers as they come
   bool timings = false;        // print how long each took
   std::string context_advice;  // what to do where the context is full
@@ -21,7 +21,7 @@ struct ChatOptions {
 
 class ChatSession {
  public:
-  ChatSession(generate::Model& model, ChatFormat format, ChatOptions options);
+  ChatSession(llm::Sequence& sequence, llm::Chat chat, ChatOptions options);
 
   enum class Outcome : uint8_t {
     kAnswered,
@@ -29,7 +29,7 @@ class ChatSession {
     kTakenBack,  // stopped before a word was said: the conversation is as it was
   };
   // An interrupt stops it, where there is an InterruptGuard. Errors leave the conversation as it
-  // was: those of ChatFormat::encode and of Generator, kInvalidArgument where the context has no
+  // was: those of llm::Chat and of Generator, kInvalidArgument where the context has no
   // room.
   Result<Outcome> say(std::string text);
   // Answers the last message again. Errors: as say, and kInvalidArgument where there is none.
@@ -48,22 +48,22 @@ class ChatSession {
   Status set(std::string_view name, std::string_view value);
   std::string setting(std::string_view name) const;
 
-  // Tokens of the conversation. Errors: those of ChatFormat::encode.
+  // Tokens of the conversation. Errors: those of llm::Chat.
   Result<int64_t> used() const;
-  int64_t context() const { return model_.info().context; }
-  const generate::Generator& generator() const { return generator_; }
+  int64_t context() const { return sequence_.model().info().context; }
+  const llm::Generator& generator() const { return generator_; }
 
  private:
   Messages messages_from(size_t first) const;
-  Result<std::vector<int64_t>> encode();
+  Result<std::vector<TokenId>> encode();
   bool forget_oldest();
   Result<Outcome> answer();
   Result<bool> generate(std::string& text);
 
-  generate::Model& model_;
-  ChatFormat format_;
+  llm::Sequence& sequence_;
+  llm::Chat chat_;
   ChatOptions options_;
-  generate::Generator generator_;
+  llm::Generator generator_;
   std::string system_;
   Messages turns_;        // all but the system message at the beginning
   size_t forgotten_ = 0;  // of them, at the beginning: the model is not told these any more

@@ -17,26 +17,13 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kLargestFile = size_t{64} << 20;
-constexpr std::array<std::string_view, 3> kRoles = {"system", "user", "assistant"};
+constexpr std::array<std::string_view, 4> kRoles = {"system", "user", "assistant", "tool"};
 
-// What a model without a template is likeliest to have seen.
-std::string plain_text(const Messages& messages) {
-  std::string text;
-  for (const llm::chat::Message& m : messages) {
-    if (m.role == "system") {
-      text += m.content + "\n";
-    } else if (m.role == "user") {
-      text += "User: " + m.content + "\n";
-    } else {
-      // An answer usually brings its space along.
-      text += (m.content.starts_with(' ') ? "Assistant:" : "Assistant: ") + m.content + "\n";
-    }
-  }
-  return text + "Assistant:";
-}
-
-std::string token_text(const llm::Vocabulary& vocabulary, std::optional<llm::TokenId> id) {
-  return id && *id < vocabulary.tokens.size() ? vocabulary.tokens[*id].text : "";
+// Null where there is none, or nothing in it.
+const json* member(const json& message, const char* key) {
+  if (!message.is_object()) return nullptr;
+  const auto it = message.find(key);
+  return it == message.end() || it->is_null() ? nullptr : &*it;
 }
 
 Result<std::string> text_member(const json& message, const char* key, size_t index) {
@@ -55,51 +42,53 @@ Result<Messages> messages_of(const json& document) {
   }
   Messages messages;
   for (size_t i = 0; i < document.size(); ++i) {
-    PTERYX_ASSIGN(std::string role, text_member(document[i], "role", i));
-    PTERYX_ASSIGN(std::string content, text_member(document[i], "content", i));
-    if (std::find(kRoles.begin(), kRoles.end(), role) == kRoles.end()) {
+    const json& m = document[i];
+    llm::Message message;
+    PTERYX_ASSIGN(message.role, text_member(m, "role", i));
+    const json* const calls = member(m, "tool_calls");
+    if (calls != nullptr && !calls->is_array()) {
       return invalid_argument(
-          fmt::format("message {}: role: expected {}, got '{}'", i, fmt::join(kRoles, ", "), role));
+          fmt::format("message {}: tool_calls: expected a list, got {}", i, calls->type_name()));
     }
-    messages.push_back({.role = std::move(role), .content = std::move(content)});
+    if (calls != nullptr)
+      message.tool_calls = calls->dump(-1, ' ', false, json::error_handler_t::replace);
+    // Who asks for a tool need not say anything.
+    if (calls == nullptr || member(m, "content") != nullptr) {
+      PTERYX_ASSIGN(message.content, text_member(m, "content", i));
+    }
+    if (member(m, "name") != nullptr) {
+      PTERYX_ASSIGN(message.name, text_member(m, "name", i));
+    }
+    if (member(m, "tool_call_id") != nullptr) {
+      PTERYX_ASSIGN(message.tool_call_id, text_member(m, "tool_call_id", i));
+    }
+    if (std::find(kRoles.begin(), kRoles.end(), message.role) == kRoles.end()) {
+      return invalid_argument(fmt::format("message {}: role: expected {}, got '{}'", i,
+                                          fmt::join(kRoles, ", "), message.role));
+    }
+    messages.push_back(std::move(message));
   }
   return messages;
 }
 
 }  // namespace
 
-Result<ChatFormat> ChatFormat::of(const generate::Model& model, const std::string& path) {
+Result<llm::Chat> open_chat(const llm::Model& model, const std::string& path) {
   if (model.tokenizer() == nullptr) {
     return invalid_argument(fmt::format("{} has no tokenizer: give one with --tokenizer", path));
   }
-  ChatFormat format(*model.tokenizer());
-  if (!model.chat_template().empty()) {
-    PTERYX_ASSIGN(format.template_, llm::chat::Template::parse(model.chat_template()));
-  }
-  return format;
-}
-
-Result<std::vector<int64_t>> ChatFormat::encode(const Messages& messages) const {
-  const llm::Vocabulary& vocabulary = tokenizer_->vocabulary();
-  llm::EncodeOptions options{.parse_special = true};
-  std::string text;
-  if (template_) {  // which writes the token that begins a text itself
-    llm::chat::ChatOptions chat;
-    chat.bos_token = token_text(vocabulary, vocabulary.bos);
-    if (!vocabulary.eos.empty()) chat.eos_token = token_text(vocabulary, vocabulary.eos.front());
-    PTERYX_ASSIGN(text, llm::chat::render_chat(*template_, messages, chat));
-  } else {
-    options.add_bos = vocabulary.usual.add_bos;
-    text = plain_text(messages);
-  }
-  PTERYX_ASSIGN(const auto ids, tokenizer_->encode(text, options));
-  return std::vector<int64_t>(ids.begin(), ids.end());
+  return llm::Chat::of(model);
 }
 
 json messages_json(const Messages& messages) {
   json document = json::array();
-  for (const llm::chat::Message& m : messages)
-    document.push_back({{"role", m.role}, {"content", m.content}});
+  for (const llm::Message& m : messages) {
+    json message = {{"role", m.role}, {"content", m.content}};
+    if (!m.name.empty()) message["name"] = m.name;
+    if (!m.tool_calls.empty()) message["tool_calls"] = json::parse(m.tool_calls, nullptr, false);
+    if (!m.tool_call_id.empty()) message["tool_call_id"] = m.tool_call_id;
+    document.push_back(std::move(message));
+  }
   return document;
 }
 

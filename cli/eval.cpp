@@ -25,18 +25,20 @@ struct Options {
 
 // Of every position but the first: the most likely id, and -log p of the one that is there.
 struct Scores {
-  std::vector<int64_t> ids;
-  std::vector<int64_t> top1;
+  std::vector<TokenId> ids;
+  std::vector<TokenId> top1;
   std::vector<double> nll;
 };
 
-Result<std::vector<int64_t>> ids_of(const Options& o, const generate::Model& model,
+Result<std::vector<TokenId>> ids_of(const Options& o, const llm::Model& model,
                                     std::string_view text) {
-  std::vector<int64_t> ids = o.ids;
-  if (ids.empty()) {
+  std::vector<TokenId> ids;
+  if (o.ids.empty()) {
     PTERYX_ASSIGN(ids, encode_text(model, o.model.path, text, "--ids"));
+    PTERYX_TRY(model.check(ids));
+  } else {
+    PTERYX_ASSIGN(ids, token_ids(model, o.ids));
   }
-  PTERYX_TRY(check_ids(model, ids));
   if (ids.size() < 2) {
     return invalid_argument(
         fmt::format("expected a text of at least two tokens, got {}", ids.size()));
@@ -44,18 +46,19 @@ Result<std::vector<int64_t>> ids_of(const Options& o, const generate::Model& mod
   return ids;
 }
 
-void score(std::span<const float> logits, int64_t next, Scores& s) {
+void score(std::span<const float> logits, TokenId next, Scores& s) {
   const auto best = std::max_element(logits.begin(), logits.end());
   double sum = 0;
   for (const float v : logits) sum += std::exp(static_cast<double>(v) - *best);
-  s.top1.push_back(best - logits.begin());
-  s.nll.push_back(*best + std::log(sum) - logits[static_cast<size_t>(next)]);
+  s.top1.push_back(static_cast<TokenId>(best - logits.begin()));
+  s.nll.push_back(*best + std::log(sum) - logits[next]);
 }
 
 // Windows as long as the context, each from position 0 on, in chunks.
-Result<Scores> evaluate(generate::Model& m, std::vector<int64_t> ids, int64_t chunk,
+Result<Scores> evaluate(llm::Model& m, std::vector<TokenId> ids, int64_t chunk,
                         Progress& progress) {
   Scores s;
+  PTERYX_ASSIGN(const auto sequence, llm::Sequence::create(m));
   const auto width = static_cast<size_t>(m.info().vocabulary);
   const auto window = static_cast<size_t>(m.info().context);
   const auto step = static_cast<size_t>(std::min(chunk, m.info().chunk));
@@ -66,7 +69,7 @@ Result<Scores> evaluate(generate::Model& m, std::vector<int64_t> ids, int64_t ch
       progress.set(at, ids.size());
       const size_t count = std::min(step, end - at);
       PTERYX_ASSIGN(const Steps::Drawn d,
-                    blocking::run(m.steps(), std::span(ids).subspan(at, count),
+                    blocking::run(sequence->steps(), std::span(ids).subspan(at, count),
                                   static_cast<int64_t>(at - begin)));
       if (d.all.size() != count * width)
         return unsupported("the model gives the logits of the last position only");

@@ -27,7 +27,7 @@ struct Options {
 };
 
 struct Prompt {
-  std::vector<int64_t> ids;
+  std::vector<TokenId> ids;
   std::string text;  // what --echo prints
 };
 
@@ -45,27 +45,25 @@ Result<std::string> prompt_text(const Options& o) {
   return text;
 }
 
-Result<Prompt> encode(const Options& o, const generate::Model& model, std::string text) {
+Result<Prompt> encode(const Options& o, const llm::Model& model, std::string text) {
   Prompt p;
   if (!o.prompt_ids.empty()) {
-    p.ids = o.prompt_ids;
-    PTERYX_TRY(check_ids(model, p.ids));
+    PTERYX_ASSIGN(p.ids, token_ids(model, o.prompt_ids));
     p.text = fmt::format("{}", fmt::join(p.ids, " "));
     const llm::Tokenizer* const tokenizer = model.tokenizer();
-    const std::vector<llm::TokenId> ids(p.ids.begin(), p.ids.end());
     // The vocabulary of the model may be wider than the tokenizer's.
-    if (tokenizer != nullptr && *std::max_element(ids.begin(), ids.end()) < tokenizer->size()) {
-      PTERYX_ASSIGN(p.text, tokenizer->decode(ids, llm::Specials::kSkip));
+    if (tokenizer != nullptr && *std::max_element(p.ids.begin(), p.ids.end()) < tokenizer->size()) {
+      PTERYX_ASSIGN(p.text, tokenizer->decode(p.ids, llm::Specials::kSkip));
     }
     return p;
   }
   p.text = std::move(text);
   if (o.chat) {
-    PTERYX_ASSIGN(const ChatFormat format, ChatFormat::of(model, o.model.path));
+    PTERYX_ASSIGN(const llm::Chat chat, open_chat(model, o.model.path));
     Messages messages;
-    if (!o.system.empty()) messages.push_back({"system", o.system});
-    messages.push_back({"user", p.text});
-    PTERYX_ASSIGN(p.ids, format.encode(messages));
+    if (!o.system.empty()) messages.push_back({.role = "system", .content = o.system});
+    messages.push_back({.role = "user", .content = p.text});
+    PTERYX_ASSIGN(p.ids, chat.prompt(messages));
     return p;
   }
   PTERYX_ASSIGN(p.ids, encode_text(model, o.model.path, p.text, "--prompt-ids"));
@@ -73,8 +71,8 @@ Result<Prompt> encode(const Options& o, const generate::Model& model, std::strin
   return p;
 }
 
-void print_timings(const OpenedModel& m, const generate::Generator& g) {
-  const generate::Timings& t = g.timings();
+void print_timings(const OpenedModel& m, const llm::Generator& g) {
+  const llm::Timings& t = g.timings();
   note("\n{} through {}\n", m.device->caps().adapter, m.device->caps().provider);
   note("load     {:>8.0f} ms\n", m.load_ms);
   note("prompt   {:>8.1f} ms  {:>6} tokens  {:>9.1f} tokens/s\n", t.prompt_ms,
@@ -83,11 +81,11 @@ void print_timings(const OpenedModel& m, const generate::Generator& g) {
        t.new_tokens, t.decode_speed(), name(g.reason()));
 }
 
-json report(const OpenedModel& m, const generate::Generator& g, const std::string& text,
-            uint64_t seed, const std::vector<double>& log_probabilities) {
+json report(const OpenedModel& m, const llm::Generator& g, const std::string& text, uint64_t seed,
+            const std::vector<double>& log_probabilities) {
   json j = generation_json(m, g, seed);
   j["text"] = text;
-  j["ids"] = std::vector<int64_t>(g.ids().begin() + g.timings().prompt_tokens, g.ids().end());
+  j["ids"] = std::vector<TokenId>(g.ids().begin() + g.timings().prompt_tokens, g.ids().end());
   if (!log_probabilities.empty()) j["log_probabilities"] = log_probabilities;
   return j;
 }
@@ -97,7 +95,7 @@ struct Text {
   std::string text;
   std::vector<double> log_probabilities;
 };
-Result<Text> generate_all(generate::Generator& g, bool stream, Progress& progress) {
+Result<Text> generate_all(llm::Generator& g, bool stream, Progress& progress) {
   Text all;
   while (!g.done()) {
     if (InterruptGuard::interrupted()) {
@@ -106,7 +104,7 @@ Result<Text> generate_all(generate::Generator& g, bool stream, Progress& progres
     }
     progress.set(static_cast<uint64_t>(g.prompt_read()),
                  static_cast<uint64_t>(g.timings().prompt_tokens));
-    PTERYX_ASSIGN(const generate::Piece piece, g.step());
+    PTERYX_ASSIGN(const llm::Piece piece, g.step());
     if (!piece.token) continue;
     progress.end();
     const auto count = static_cast<size_t>(g.timings().new_tokens);
@@ -134,9 +132,11 @@ int generate_text(Options& o) {
   if (!opened.ok()) return fail(opened.status());
   const auto prompt = encode(o, *opened->model, std::move(text));
   if (!prompt.ok()) return fail(prompt.status());
-  generate::GenerateOptions options = o.sampling.options();
+  llm::GenerateOptions options = o.sampling.options();
   options.responsive = stderr_is_terminal();
-  generate::Generator g(*opened->model);
+  const auto sequence = llm::Sequence::create(*opened->model);
+  if (!sequence.ok()) return fail(sequence.status());
+  llm::Generator g(**sequence);
   if (const Status s = g.begin(prompt->ids, options); !s.ok()) return fail(s);
   progress.begin("reading the prompt");
   const bool stream = !o.as_json && opened->model->tokenizer() != nullptr;

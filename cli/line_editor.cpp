@@ -65,11 +65,6 @@ struct Ender {
   void operator()(auto* handle) const { End(handle); }
 };
 
-bool understands_escapes() {
-  const char* const terminal = std::getenv("TERM");
-  return terminal != nullptr && *terminal != '\0' && std::string_view(terminal) != "dumb";
-}
-
 // libedit takes characters apart by the locale; terminals speak UTF-8 whatever it says.
 void use_utf8() {
   std::setlocale(LC_CTYPE, "");

@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "pteryx/base/excerpt.h"
-#include "pteryx/convert/file_kind.h"
 
 namespace pteryx::cli {
 namespace {
@@ -18,52 +17,53 @@ namespace {
 // a chat.
 struct Setting {
   std::string_view name;
-  float ops::SampleSettings::* member;
+  float Sampling::* member;
   Bounds<float> bounds;
   const char* help;
 };
 constexpr std::array<Setting, 6> kSettings = {{
     {"temperature",
-     &ops::SampleSettings::temperature,
+     &Sampling::temperature,
      {0, 100},
      "randomness; 0 always takes the most likely token"},
     {"top-p",
-     &ops::SampleSettings::top_p,
+     &Sampling::top_p,
      {0, 1},
      "sample from the smallest set of tokens with this total probability; 1: all"},
     {"min-p",
-     &ops::SampleSettings::min_p,
+     &Sampling::min_p,
      {0, 1},
      "drop tokens less likely than this fraction of the most likely one; 0: none"},
     {"repetition-penalty",
-     &ops::SampleSettings::repetition,
+     &Sampling::repetition,
      {0.01F, 100},
      "above 1 makes tokens that already occurred less likely"},
     {"presence-penalty",
-     &ops::SampleSettings::presence,
+     &Sampling::presence,
      {-100, 100},
      "subtracted from the logit of every token that already occurred"},
     {"frequency-penalty",
-     &ops::SampleSettings::frequency,
+     &Sampling::frequency,
      {-100, 100},
      "subtracted for every earlier occurrence of a token"},
 }};
 constexpr Bounds<uint32_t> kTopK = {0, 1U << 30U};
 constexpr int64_t kMostTokens = std::numeric_limits<int32_t>::max();
 
-Result<std::unique_ptr<generate::Model>> load(const std::string& program, const ModelArguments& a,
-                                              const std::shared_ptr<gpu::Device>& device,
-                                              Progress& progress) {
-  generate::ModelOptions options;
+Result<std::unique_ptr<llm::Model>> load(const std::string& program, const ModelArguments& a,
+                                         const std::shared_ptr<gpu::Device>& device,
+                                         Progress& progress) {
+  llm::ModelOptions options;
   options.load = load_options(a.run, device, &progress);
   options.load.precision = a.run.precision.value_or(Precision::kF16);
+  options.load.kv_cache = a.kv;
   options.load.all_logits = a.all_logits;
   if (!a.tokenizer.empty()) {
     PTERYX_ASSIGN(options.tokenizer, open_source(a.tokenizer));
   }
   options.depth = a.depth;
   options.ids_only = a.ids_only;
-  return generate::Model::load(program, options);
+  return llm::Model::load(program, options);
 }
 
 }  // namespace
@@ -81,36 +81,29 @@ void add_model_arguments(CLI::App& app, ModelArguments& a) {
                        "how many tokens the GPU may compute ahead of the output");
   add_run_options(app, a.run);
   app.get_option("--precision")->default_str("f16");
+  add_choice(app, "--kv", a.kv, {{"f32", DType::kF32}, {"f16", DType::kF16}},
+             "element type of the KV cache; f16 halves its memory")
+      ->default_str("as in the file")
+      ->group(app.get_option("--precision")->get_group());
 }
 
 Result<OpenedModel> open_model(const ModelArguments& a, Progress& progress) {
   const auto start = std::chrono::steady_clock::now();
-  using convert::FileKind;
-  PTERYX_ASSIGN(const FileKind kind, convert::file_kind(a.path));
-  if (kind == FileKind::kUnknown || kind == FileKind::kEmpty || kind == FileKind::kFolder ||
-      kind == FileKind::kProgramData) {
-    return invalid_program(
-        fmt::format("{} is {}: expected a .pte program, a GGUF file, a Hugging Face folder or a "
-                    "llama2.c checkpoint",
-                    a.path, convert::describe(kind)));
-  }
-  std::optional<Conversion> conversion;
-  if (kind != FileKind::kProgram) {
-    PTERYX_ASSIGN(Conversion made, Conversion::of(a.path, progress));
-    conversion.emplace(std::move(made));
-  }
+  PTERYX_ASSIGN(convert::ProgramFile program, open_program(a.path, progress));
   OpenedModel opened;
   PTERYX_ASSIGN(opened.device, open_gpu(a.run, &progress));
-  const auto& program = conversion ? conversion->program() : a.path;
-  auto model = load(program, a, opened.device, progress);
+  auto model = load(program.path(), a, opened.device, progress);
   const bool unusable = !model.ok() && (model.status().code() == Code::kInvalidProgram ||
                                         model.status().code() == Code::kIo);
-  if (unusable && conversion && conversion->was_kept() && a.tokenizer.empty()) {
-    PTERYX_TRY(conversion->repeat(progress));
-    model = load(program, a, opened.device, progress);
+  if (unusable && program.was_kept() && a.tokenizer.empty()) {
+    PTERYX_TRY(repeat_conversion(program, progress));
+    model = load(program.path(), a, opened.device, progress);
   }
   if (!model.ok()) return std::move(model).status();
   opened.model = std::move(model).value();
+  for (const MethodInfo& m : opened.model->session().methods()) {
+    if (!m.note.empty()) note("pteryx: {}\n", m.note);
+  }
   opened.load_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return opened;
@@ -139,7 +132,7 @@ void add_sampling_arguments(CLI::App& app, SamplingArguments& a) {
   app.option_defaults()->group(before);
 }
 
-Status set_sampling(ops::SampleSettings& settings, std::string_view name, std::string_view value) {
+Status set_sampling(Sampling& settings, std::string_view name, std::string_view value) {
   const auto set = [&]<typename T>(T& target, Bounds<T> bounds) -> Status {
     std::string problem = number_problem(value, bounds);
     if (!problem.empty()) return invalid_argument(fmt::format("{}: {}", name, problem));
@@ -156,17 +149,17 @@ Status set_sampling(ops::SampleSettings& settings, std::string_view name, std::s
       fmt::format("there is no setting '{}': expected {}", excerpt(name), alternatives(names)));
 }
 
-generate::GenerateOptions SamplingArguments::options() {
+llm::GenerateOptions SamplingArguments::options() {
   if (!seed)
     seed = static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
-  generate::GenerateOptions o = generate;
+  llm::GenerateOptions o = generate;
   o.sampling = settings;
   o.sampling.seed = *seed;
   return o;
 }
 
-nlohmann::json generation_json(const OpenedModel& m, const generate::Generator& g, uint64_t seed) {
-  const generate::Timings& t = g.timings();
+nlohmann::json generation_json(const OpenedModel& m, const llm::Generator& g, uint64_t seed) {
+  const llm::Timings& t = g.timings();
   return {{"prompt_tokens", t.prompt_tokens},
           {"new_tokens", t.new_tokens},
           {"stopped_by", name(g.reason())},
@@ -177,27 +170,26 @@ nlohmann::json generation_json(const OpenedModel& m, const generate::Generator& 
           {"gpu", m.device->caps().adapter}};
 }
 
-Result<std::vector<int64_t>> encode_text(const generate::Model& model, const std::string& path,
+Result<std::vector<TokenId>> encode_text(const llm::Model& model, const std::string& path,
                                          std::string_view text, std::string_view ids_option) {
   if (model.tokenizer() == nullptr) {
     return invalid_argument(fmt::format(
         "{} has no tokenizer: give one with --tokenizer, or token ids with {}", path, ids_option));
   }
-  llm::EncodeOptions options = model.tokenizer()->vocabulary().usual;
-  options.add_eos = false;
-  options.parse_special = true;
-  PTERYX_ASSIGN(const auto ids, model.tokenizer()->encode(text, options));
-  return std::vector<int64_t>(ids.begin(), ids.end());
+  return model.encode(text);
 }
 
-Status check_ids(const generate::Model& model, std::span<const int64_t> ids) {
+Result<std::vector<TokenId>> token_ids(const llm::Model& model, std::span<const int64_t> ids) {
   const int64_t size = model.info().vocabulary;
+  std::vector<TokenId> tokens;
   for (size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] >= 0 && ids[i] < size) continue;
-    return invalid_argument(
-        fmt::format("token {} is {}: expected an id from 0 to {}", i, ids[i], size - 1));
+    if (ids[i] < 0 || ids[i] >= size) {
+      return invalid_argument(
+          fmt::format("token {} is {}: expected an id from 0 to {}", i, ids[i], size - 1));
+    }
+    tokens.push_back(static_cast<TokenId>(ids[i]));
   }
-  return {};
+  return tokens;
 }
 
 }  // namespace pteryx::cli

@@ -119,11 +119,15 @@ bool stdin_is_terminal() { return ::isatty(STDIN_FILENO) != 0; }
 bool stdout_is_terminal() { return ::isatty(STDOUT_FILENO) != 0; }
 bool stderr_is_terminal() { return ::isatty(STDERR_FILENO) != 0; }
 
+bool understands_escapes() {
+  const char* const terminal = std::getenv("TERM");
+  return terminal != nullptr && *terminal != '\0' && std::string_view(terminal) != "dumb";
+}
+
 bool stdout_has_colour() {
   const char* const no_colour = std::getenv("NO_COLOR");
-  const char* const terminal = std::getenv("TERM");
   return stdout_is_terminal() && (no_colour == nullptr || *no_colour == '\0') &&
-         terminal != nullptr && std::string_view(terminal) != "dumb";
+         understands_escapes();
 }
 
 std::string printable(std::string_view text) {

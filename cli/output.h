@@ -60,6 +60,8 @@ int finish(int exit);
 bool stdin_is_terminal();
 bool stdout_is_terminal();
 bool stderr_is_terminal();
+// Whether terminals move the cursor and erase when they are told to: TERM names one that does.
+bool understands_escapes();
 // Whether colours and the like are welcome there: a terminal, and no NO_COLOR.
 bool stdout_has_colour();
 

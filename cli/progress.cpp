@@ -30,7 +30,7 @@ std::string duration_text(double seconds) {
 }
 
 Progress::Progress(std::string what) : what_(std::move(what)) {
-  if (!stderr_is_terminal()) return;
+  if (!stderr_is_terminal() || !understands_escapes()) return;
   terminal_ = ::dup(STDERR_FILENO);
   if (terminal_ < 0) return;
   thread_ = std::thread([this] {

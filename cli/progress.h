@@ -16,7 +16,7 @@ namespace pteryx::cli {
 
 // One line on stderr, there after half a second and gone at the end: what, how much of it, and how
 // long it will still take. It goes on counting while the program waits for a driver. Nothing where
-// stderr is no terminal.
+// stderr is no terminal, or one that cannot erase.
 class Progress {
  public:
   explicit Progress(std::string what);

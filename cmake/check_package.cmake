@@ -1,5 +1,5 @@
 # Installs Pteryx into a fresh folder, builds the examples against it as a project that uses Pteryx would, and runs what came of it.
-# cmake -D BUILD=folder -D EXAMPLES=folder -D PROGRAM=file -D DRIVER=file -D WORK=folder -P check_package.cmake
+# cmake -D BUILD=folder -D EXAMPLES=folder -D PROGRAM=file -D GGUF=file -D DRIVER=file -D WORK=folder -P check_package.cmake
 file(REMOVE_RECURSE "${WORK}")
 set(prefix "${WORK}/prefix")
 
@@ -34,6 +34,15 @@ foreach(file man/man1/pteryx.1 bash-completion/completions/pteryx zsh/site-funct
 endforeach()
 run("${WORK}/build/example_hello" "${PROGRAM}")
 expect("f32 [7, 33]: 0 2 4 6 8 10 12 14 ...")
+run("${prefix}/bin/pteryx" convert "${GGUF}" -o "${WORK}/model.pte")
+file(WRITE "${WORK}/said" "hello\nand again\n")
+execute_process(COMMAND "${WORK}/build/example_chat" "${WORK}/model.pte" INPUT_FILE "${WORK}/said"
+  RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE error)
+string(REGEX MATCHALL "> " prompts "${output}")
+list(LENGTH prompts count)
+if(status OR count LESS 3)
+  message(FATAL_ERROR "example_chat: status ${status}, expected two answers in\n${output}${error}")
+endif()
 run(readelf --dynamic "${WORK}/build/example_hello")
 expect("[${prefix}/lib/pteryx]")
 message(STATUS "the installed command runs, and the examples build and run against the installed package")

@@ -17,7 +17,7 @@ target_include_directories(pteryx PUBLIC
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_link_libraries(pteryx PUBLIC fmt::fmt Threads::Threads pcre2-8 utf8proc ${CMAKE_DL_LIBS})
 
-# The public headers are pteryx.h and whatever it includes, directly or not.
+# The public headers are these and whatever they include, directly or not.
 function(pteryx_header_closure header out)
   set(queue "${header}")
   set(found)
@@ -36,7 +36,12 @@ function(pteryx_header_closure header out)
   set(${out} ${found} PARENT_SCOPE)
 endfunction()
 
-pteryx_header_closure(pteryx/pteryx.h headers)
+set(headers)
+foreach(header pteryx/pteryx.h pteryx/llm.h pteryx/gpu/device.h)
+  pteryx_header_closure(${header} more)
+  list(APPEND headers ${more})
+endforeach()
+list(REMOVE_DUPLICATES headers)
 foreach(header IN LISTS headers)
   cmake_path(GET header PARENT_PATH folder)
   install(FILES "${PROJECT_SOURCE_DIR}/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/${folder}")
@@ -58,4 +63,5 @@ install(FILES "${PTERYX_PROVIDER_DIR}/dawn/libwebgpu_dawn.so" "${PTERYX_PROVIDER
 
 pteryx_add_test(NAME package LABEL package
   COMMAND "${CMAKE_COMMAND}" -D "BUILD=${PROJECT_BINARY_DIR}" -D "EXAMPLES=${PROJECT_SOURCE_DIR}/examples"
-          -D "PROGRAM=${PROJECT_SOURCE_DIR}/tests/fixtures/ops/add.pte" -D "DRIVER=${PTERYX_SOFTWARE_ICD}" -D "WORK=${PROJECT_BINARY_DIR}/package" -P "${PROJECT_SOURCE_DIR}/cmake/check_package.cmake")
+          -D "PROGRAM=${PROJECT_SOURCE_DIR}/tests/fixtures/ops/add.pte" -D "GGUF=${PROJECT_SOURCE_DIR}/tests/fixtures/convert/llama.gguf"
+          -D "DRIVER=${PTERYX_SOFTWARE_ICD}" -D "WORK=${PROJECT_BINARY_DIR}/package" -P "${PROJECT_SOURCE_DIR}/cmake/check_package.cmake")

@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -122,6 +123,8 @@ struct MethodInfo {
   std::vector<ValueInfo> outputs;
   uint64_t gpu_bytes = 0;  // memory it holds on the device, constants included
   uint64_t host_bytes = 0;
+  uint64_t state_bytes = 0;  // of gpu_bytes: what stays from run to run, such as KV caches
+  std::string note;          // what LoadOptions asked for and got in part only
 };
 
 struct LoadOptions {
@@ -131,6 +134,10 @@ struct LoadOptions {
   uint64_t memory_limit = 0;  // GPU bytes; 0 = none. Over it, load fails with the number
   bool cpu_only = false;      // run on the CPU whatever has a CPU kernel
   Precision precision = Precision::kF32;  // of matrix products; kF16 lets them round their operands
+  // Element type of KV caches, kF32 or kF16; none: as in the file. Applies to caches that attention
+  // operators alone read and write; where no method has any, load fails (kUnsupported) and says
+  // why.
+  std::optional<DType> kv_cache = {};
   // A language model, (tokens [1, S], position [1]) -> logits, gets a third input of 16 i32, see
   // pteryx/ops/sample/sample.h, and a second output: the next token, drawn on the GPU.
   bool sampling = false;

@@ -1,12 +1,14 @@
 // The machine that makes text. SPDX-License-Identifier: BSD-3-Clause
-#include "pteryx/generate/generator.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
-namespace pteryx::generate {
+#include "pteryx/llm.h"
+#include "pteryx/llm/tokenizer/tokenizer.h"
+#include "pteryx/session/steps.h"
+
+namespace pteryx::llm {
 namespace {
 
 double ms_between(std::chrono::steady_clock::time_point a,
@@ -14,12 +16,12 @@ double ms_between(std::chrono::steady_clock::time_point a,
   return std::chrono::duration<double, std::milli>(b - a).count();
 }
 
-double log_probability(std::span<const float> logits, int64_t token) {
+double log_probability(std::span<const float> logits, TokenId token) {
   double peak = logits[0];
   for (const float v : logits) peak = std::max(peak, static_cast<double>(v));
   double sum = 0;
   for (const float v : logits) sum += std::exp(v - peak);
-  return logits[static_cast<size_t>(token)] - peak - std::log(sum);
+  return logits[token] - peak - std::log(sum);
 }
 
 // Chunks of a prompt that a caller wants a say in between: so many tokens at first, then as many as
@@ -36,7 +38,7 @@ size_t overlap(std::string_view text, std::string_view stop) {
   return 0;
 }
 
-bool contains(const std::vector<int64_t>& ids, int64_t id) {
+bool contains(const std::vector<TokenId>& ids, TokenId id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
@@ -55,32 +57,36 @@ std::string_view name(StopReason reason) {
   return "";
 }
 
-Status Generator::begin(std::span<const int64_t> ids, const GenerateOptions& options) {
-  model_.steps().discard();
+Generator::Generator(Sequence& sequence) : sequence_(sequence) {}
+Generator::~Generator() = default;
+
+Status Generator::begin(std::span<const TokenId> ids, const GenerateOptions& options) {
+  sequence_.steps().discard();
   reason_ = StopReason::kCancelled;
   phase_ = Phase::kNothing;
   piece_.reset();
-  const ModelInfo& info = model_.info();
+  const ModelInfo& info = sequence_.model().info();
   if (ids.empty()) return invalid_argument("the prompt has no tokens");
   if (static_cast<int64_t>(ids.size()) > info.context) {
     return invalid_argument(fmt::format("the prompt has {} tokens, the context has room for {}",
                                         ids.size(), info.context));
   }
   for (size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] >= 0 && ids[i] < info.vocabulary) continue;
+    if (ids[i] < info.vocabulary) continue;
     return invalid_argument(fmt::format(
         "token {} of the prompt is {}, outside the vocabulary of {}", i, ids[i], info.vocabulary));
   }
   options_ = options;
   std::erase(options_.stop, "");
-  if (options_.sampling.vocabulary == 0 && model_.tokenizer() != nullptr)
-    options_.sampling.vocabulary = static_cast<uint32_t>(model_.tokenizer()->size());
-  model_.steps().set(options_.sampling);
+  if (options_.sampling.vocabulary == 0 && sequence_.model().tokenizer() != nullptr)
+    options_.sampling.vocabulary = static_cast<uint32_t>(sequence_.model().tokenizer()->size());
+  sequence_.steps().set(options_.sampling);
   ids_.assign(ids.begin(), ids.end());
   input_ = ids_;
-  const auto differ = std::mismatch(cached_.begin(), cached_.end(), ids.begin(), ids.end());
-  read_ = std::min(static_cast<size_t>(differ.first - cached_.begin()), ids.size() - 1);
-  cached_.resize(read_);
+  const auto differ =
+      std::mismatch(sequence_.ids_.begin(), sequence_.ids_.end(), ids.begin(), ids.end());
+  read_ = std::min(static_cast<size_t>(differ.first - sequence_.ids_.begin()), ids.size() - 1);
+  sequence_.ids_.resize(read_);
   position_ = static_cast<int64_t>(read_);
   timings_ = {.prompt_tokens = static_cast<int64_t>(ids.size()),
               .cached_tokens = static_cast<int64_t>(read_)};
@@ -88,8 +94,8 @@ Status Generator::begin(std::span<const int64_t> ids, const GenerateOptions& opt
   last_.reset();
   held_.clear();
   decoder_.reset();
-  if (model_.tokenizer() != nullptr)
-    decoder_.emplace(*model_.tokenizer(), llm::Specials::kSkip, llm::TextStart::kContinued);
+  if (const Tokenizer* const tokenizer = sequence_.model().tokenizer())
+    decoder_ = std::make_unique<StreamDecoder>(*tokenizer, Specials::kSkip, TextStart::kContinued);
   started_ = Clock::now();
   reason_ = options_.max_new_tokens == 0 ? StopReason::kLength : StopReason::kNone;
   return {};
@@ -111,7 +117,7 @@ Piece Generator::piece() {
 }
 
 Result<bool> Generator::proceed() {
-  Steps& steps = model_.steps();
+  Steps& steps = sequence_.steps();
   for (;;) {
     PTERYX_ASSIGN(const bool begun, steps.advance());
     if (!begun) return false;
@@ -131,7 +137,7 @@ Result<bool> Generator::proceed() {
         piece_.emplace();
         return true;
       case Phase::kTiming: {
-        PTERYX_ASSIGN(const std::optional<int32_t> known, steps.take());
+        PTERYX_ASSIGN(const std::optional<TokenId> known, steps.take());
         if (!known) return false;
         note_time();
         finish_chunk();
@@ -153,7 +159,7 @@ Result<bool> Generator::proceed() {
 }
 
 size_t Generator::next_chunk() const {
-  const auto largest = static_cast<size_t>(model_.info().chunk);
+  const auto largest = static_cast<size_t>(sequence_.model().info().chunk);
   return std::min(input_.size() - read_,
                   options_.responsive ? std::min(timed_chunk_, largest) : largest);
 }
@@ -161,10 +167,10 @@ size_t Generator::next_chunk() const {
 // The last one draws the first token. Of the others nothing comes back, unless the caller wants to
 // hear of them.
 Status Generator::begin_chunk() {
-  Steps& steps = model_.steps();
+  Steps& steps = sequence_.steps();
   chunk_ = next_chunk();
   chunk_started_ = Clock::now();
-  const std::span<const int64_t> tokens = std::span(input_).subspan(read_, chunk_);
+  const std::span<const TokenId> tokens = std::span(input_).subspan(read_, chunk_);
   const bool last = read_ + chunk_ == input_.size();
   if (last && options_.log_probabilities) {
     phase_ = Phase::kLogits;
@@ -180,7 +186,7 @@ Status Generator::begin_chunk() {
 
 void Generator::finish_chunk() {
   const auto begin = input_.begin() + static_cast<ptrdiff_t>(read_);
-  cached_.insert(cached_.end(), begin, begin + static_cast<ptrdiff_t>(chunk_));
+  sequence_.ids_.insert(sequence_.ids_.end(), begin, begin + static_cast<ptrdiff_t>(chunk_));
   read_ += chunk_;
   position_ += static_cast<int64_t>(chunk_);
   phase_ = Phase::kNothing;
@@ -197,7 +203,7 @@ void Generator::note_time() {
 }
 
 Result<bool> Generator::take_logits() {
-  const Steps::Drawn& drawn = model_.steps().drawn();
+  const Steps::Drawn& drawn = sequence_.steps().drawn();
   if (read_ < input_.size()) {
     finish_chunk();
   } else {
@@ -209,7 +215,7 @@ Result<bool> Generator::take_logits() {
 }
 
 Result<bool> Generator::take_token() {
-  PTERYX_ASSIGN(const std::optional<int32_t> token, model_.steps().take());
+  PTERYX_ASSIGN(const std::optional<TokenId> token, sequence_.steps().take());
   if (!token) return false;
   phase_ = Phase::kNothing;
   PTERYX_TRY(accept(*token, std::nullopt));
@@ -218,25 +224,25 @@ Result<bool> Generator::take_token() {
 
 // Whether another step may run ahead and can be of use.
 bool Generator::wants_more() const {
-  const Steps& steps = model_.steps();
+  const Steps& steps = sequence_.steps();
   if (steps.under_way() >= steps.depth()) return false;
   const int64_t drawn = timings_.new_tokens + steps.under_way();
   const bool enough = options_.max_new_tokens >= 0 && drawn >= options_.max_new_tokens;
-  return !enough && position_ < model_.info().context;
+  return !enough && position_ < sequence_.model().info().context;
 }
 
-Status Generator::accept(int64_t token, std::optional<double> log_probability) {
+Status Generator::accept(TokenId token, std::optional<double> log_probability) {
   const Clock::time_point now = Clock::now();
   if (timings_.new_tokens == 0) {
     timings_.prompt_ms = ms_between(started_, now);
     first_ = now;
   }
   timings_.decode_ms = ms_between(first_, now);
-  if (last_) cached_.push_back(*last_);  // the step that drew this one read it
+  if (last_) sequence_.ids_.push_back(*last_);  // the step that drew this one read it
   last_ = token;
   Piece& piece =
       piece_.emplace(Piece{.token = token, .text = {}, .log_probability = log_probability});
-  if (!options_.ignore_end && contains(model_.info().eos, token)) {
+  if (!options_.ignore_end && contains(sequence_.model().info().eos, token)) {
     stop(StopReason::kEnd, piece);
     return {};
   }
@@ -247,11 +253,12 @@ Status Generator::accept(int64_t token, std::optional<double> log_probability) {
   ids_.push_back(token);
   ++timings_.new_tokens;
   if (decoder_) {
-    PTERYX_ASSIGN(const std::string text, decoder_->push(static_cast<llm::TokenId>(token)));
+    PTERYX_ASSIGN(const std::string text, decoder_->push(token));
     emit(text, piece);
   }
   if (!done() && timings_.new_tokens == options_.max_new_tokens) stop(StopReason::kLength, piece);
-  const bool out_of_room = position_ >= model_.info().context && model_.steps().under_way() == 0;
+  const bool out_of_room =
+      position_ >= sequence_.model().info().context && sequence_.steps().under_way() == 0;
   if (!done() && out_of_room) {
     if (options_.shift) {
       shift();
@@ -285,19 +292,20 @@ void Generator::stop(StopReason reason, Piece& piece) {
   piece.text += held_;
   held_.clear();
   // What steps that ran ahead wrote into the caches stands behind the end of the text.
-  model_.steps().discard();
+  sequence_.steps().discard();
 }
 
 // The newer half of the text, behind its first token, is read again from position 0 on.
 void Generator::shift() {
-  const auto context = static_cast<size_t>(model_.info().context);
+  const auto context = static_cast<size_t>(sequence_.model().info().context);
   const size_t kept = std::max<size_t>(context / 2, 1);
-  std::vector<int64_t> text = cached_;
+  std::vector<TokenId> text = sequence_.ids_;
   text.push_back(*last_);
   input_.assign(text.end() - static_cast<ptrdiff_t>(std::min(kept, text.size())), text.end());
-  if (model_.info().bos && !text.empty() && text.front() == *model_.info().bos)
+  if (sequence_.model().info().bos && !text.empty() &&
+      text.front() == *sequence_.model().info().bos)
     input_.front() = text.front();
-  cached_.clear();
+  sequence_.ids_.clear();
   last_.reset();
   read_ = 0;
   position_ = 0;
@@ -310,4 +318,4 @@ void Generator::cancel() {
   piece_.reset();
 }
 
-}  // namespace pteryx::generate
+}  // namespace pteryx::llm

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "pteryx/generate/generator.h"
-
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -10,13 +8,14 @@
 
 #include "pteryx/gpu/device.h"
 #include "pteryx/gpu/testing/compute.h"
+#include "pteryx/llm.h"
 #include "pteryx/program/testing/damaged_program.h"
 #include "pteryx/session/native/blocking.h"
 
-namespace pteryx::generate {
+namespace pteryx::llm {
 namespace {
 
-using Ids = std::vector<int64_t>;
+using Ids = std::vector<TokenId>;
 
 const std::shared_ptr<gpu::Device>& device() { return gpu::shared_device(); }
 
@@ -50,6 +49,12 @@ std::unique_ptr<Model> load(const std::string& tokenizer = "") {
   auto m = Model::load(std::string(PTERYX_TEST_DATA) + "/fixtures/llm/qwen3_like_q4.pte", options);
   EXPECT_TRUE(m.ok()) << m.status().message();
   return m.ok() ? std::move(m).value() : nullptr;
+}
+
+std::unique_ptr<Sequence> sequence(Model& model) {
+  auto s = Sequence::create(model);
+  EXPECT_TRUE(s.ok()) << s.status().message();
+  return s.ok() ? std::move(s).value() : nullptr;
 }
 
 // With text.
@@ -96,7 +101,8 @@ const Ids kPrompt = {1, 2, 3, 4, 5};
 
 TEST(Generator, StopsAfterTheTokensAskedFor) {
   const auto m = load();
-  Generator g(*m);
+  const auto g_sequence = sequence(*m);
+  Generator g(*g_sequence);
   const Outcome o = run(g, kPrompt, {.max_new_tokens = 7});
   EXPECT_EQ(o.ids.size(), 7U);
   EXPECT_EQ(o.reason, StopReason::kLength);
@@ -108,12 +114,14 @@ TEST(Generator, StopsAfterTheTokensAskedFor) {
 TEST(Generator, AResponsiveOneReadsThePromptInPieces) {
   const auto m = load();
   Ids prompt;
-  for (int64_t i = 0; i < 120; ++i) prompt.push_back(i * 7 % 300);
-  Generator whole(*m);
+  for (TokenId i = 0; i < 120; ++i) prompt.push_back(i * 7 % 300);
+  const auto whole_sequence = sequence(*m);
+  Generator whole(*whole_sequence);
   const Outcome wanted = run(whole, prompt, {.max_new_tokens = 6});
-  whole.reset();
+  whole_sequence->trim(0);
 
-  Generator g(*m);
+  const auto g_sequence = sequence(*m);
+  Generator g(*g_sequence);
   ASSERT_TRUE(g.begin(prompt, {.max_new_tokens = 6, .responsive = true}).ok());
   std::vector<int64_t> read;
   while (!g.done()) {
@@ -129,7 +137,8 @@ TEST(Generator, AResponsiveOneReadsThePromptInPieces) {
 
 TEST(Generator, StopsAtTheEndOfTheContext) {
   const auto m = load();
-  Generator g(*m);
+  const auto g_sequence = sequence(*m);
+  Generator g(*g_sequence);
   const Outcome o = run(g, kPrompt, {.ignore_end = true});
   EXPECT_EQ(o.reason, StopReason::kContext);
   // The last token has no position of its own.
@@ -139,23 +148,26 @@ TEST(Generator, StopsAtTheEndOfTheContext) {
 TEST(Generator, APromptOfManyChunksGivesWhatOneGives) {
   const auto m = load();
   Ids prompt;
-  for (int64_t i = 0; i < m->info().context; ++i) prompt.push_back(i % 250);
+  for (TokenId i = 0; i < m->info().context; ++i) prompt.push_back(i % 250);
   ASSERT_GT(m->info().context, m->info().chunk);
-  Generator g(*m);
+  const auto g_sequence = sequence(*m);
+  Generator g(*g_sequence);
   const Outcome o = run(g, prompt, {.max_new_tokens = 3, .ignore_end = true});
   EXPECT_EQ(o.ids.size(), 1U);
   EXPECT_EQ(o.reason, StopReason::kContext);
   // One token at a time.
-  auto drawn = blocking::run(m->steps(), std::span(prompt).first(1), 0);
+  auto drawn = blocking::run(g_sequence->steps(), std::span(prompt).first(1), 0);
   for (size_t i = 1; i < prompt.size(); ++i)
-    drawn = blocking::run(m->steps(), std::span(prompt).subspan(i, 1), static_cast<int64_t>(i));
+    drawn = blocking::run(g_sequence->steps(), std::span(prompt).subspan(i, 1),
+                          static_cast<int64_t>(i));
   ASSERT_TRUE(drawn.ok());
   EXPECT_EQ(drawn->token, o.ids[0]);
 }
 
 TEST(Generator, GoesOnFromWhatTheCachesHold) {
   const auto m = load();
-  Generator g(*m);
+  const auto g_sequence = sequence(*m);
+  Generator g(*g_sequence);
   const Outcome first = run(g, kPrompt, {.max_new_tokens = 9, .ignore_end = true});
   Ids turn = kPrompt;
   turn.insert(turn.end(), first.ids.begin(), first.ids.end());
@@ -169,16 +181,18 @@ TEST(Generator, GoesOnFromWhatTheCachesHold) {
   EXPECT_EQ(g.timings().cached_tokens, 4);
 
   const auto fresh = load();
-  Generator h(*fresh);
+  const auto h_sequence = sequence(*fresh);
+  Generator h(*h_sequence);
   EXPECT_EQ(run(h, turn, {.max_new_tokens = 6, .ignore_end = true}).ids, second.ids);
-  h.reset();
+  h_sequence->trim(0);
   EXPECT_EQ(run(h, other, {.max_new_tokens = 6, .ignore_end = true}).ids, third.ids);
   EXPECT_EQ(h.timings().cached_tokens, 0);
 }
 
 TEST(Generator, StopIdsEndTheText) {
   const auto m = load();
-  Generator g(*m);
+  const auto g_sequence = sequence(*m);
+  Generator g(*g_sequence);
   const Ids all = run(g, kPrompt, {.max_new_tokens = 12, .ignore_end = true}).ids;
   const auto stop = std::find(all.begin(), all.end(), all[6]);
   const Outcome o =
@@ -191,7 +205,8 @@ TEST(Generator, StopIdsEndTheText) {
 
 TEST(Generator, LogProbabilitiesAreThoseOfTheLogits) {
   const auto m = load();
-  Generator g(*m);
+  const auto g_sequence = sequence(*m);
+  Generator g(*g_sequence);
   GenerateOptions options{
       .sampling = {.temperature = 1, .seed = 5}, .max_new_tokens = 6, .ignore_end = true};
   const Ids want = run(g, kPrompt, options).ids;
@@ -202,7 +217,7 @@ TEST(Generator, LogProbabilitiesAreThoseOfTheLogits) {
   Ids tokens = kPrompt;
   int64_t position = 0;
   for (size_t i = 0; i < want.size(); ++i) {
-    const auto drawn = blocking::run(m->steps(), tokens, position);
+    const auto drawn = blocking::run(g_sequence->steps(), tokens, position);
     ASSERT_TRUE(drawn.ok());
     double sum = 0;
     for (const float v : drawn->logits) sum += std::exp(static_cast<double>(v));
@@ -215,7 +230,8 @@ TEST(Generator, LogProbabilitiesAreThoseOfTheLogits) {
 
 TEST(Generator, ShiftForgetsTheOlderHalfAndGoesOn) {
   const auto m = load();
-  Generator g(*m);
+  const auto g_sequence = sequence(*m);
+  Generator g(*g_sequence);
   const auto count = m->info().context * 2;
   const Outcome o = run(g, kPrompt, {.max_new_tokens = count, .ignore_end = true, .shift = true});
   EXPECT_EQ(o.reason, StopReason::kLength);
@@ -224,12 +240,13 @@ TEST(Generator, ShiftForgetsTheOlderHalfAndGoesOn) {
 
 TEST(Generator, CanBeCancelled) {
   const auto m = load();
-  Generator g(*m);
+  const auto g_sequence = sequence(*m);
+  Generator g(*g_sequence);
   ASSERT_TRUE(g.begin(kPrompt, {.ignore_end = true}).ok());
   ASSERT_TRUE(g.step().ok());
   g.cancel();
   EXPECT_EQ(g.reason(), StopReason::kCancelled);
-  EXPECT_EQ(m->steps().under_way(), 0U);
+  EXPECT_EQ(g_sequence->steps().under_way(), 0U);
   EXPECT_EQ(g.step().status().code(), Code::kInvalidArgument);
   EXPECT_EQ(run(g, kPrompt, {.max_new_tokens = 2, .ignore_end = true}).ids.size(), 2U);
 }
@@ -241,7 +258,8 @@ TEST(Generator, LogitsThatAreNotFiniteEndTheText) {
   model_options.load.device = device();
   const auto m = Model::load(damaged.path(), model_options);
   ASSERT_TRUE(m.ok()) << m.status().message();
-  Generator g(**m);
+  const auto g_sequence = sequence(**m);
+  Generator g(*g_sequence);
   for (const bool log_probabilities : {false, true}) {
     for (const float temperature : {0.0F, 1.0F}) {
       ASSERT_TRUE(g.begin(kPrompt, {.sampling = {.temperature = temperature},
@@ -257,7 +275,7 @@ TEST(Generator, LogitsThatAreNotFiniteEndTheText) {
       EXPECT_TRUE(s.message().starts_with("the model's logits are not finite at position "))
           << s.message();
       EXPECT_TRUE(g.done());
-      EXPECT_EQ((*m)->steps().under_way(), 0U);
+      EXPECT_EQ(g_sequence->steps().under_way(), 0U);
       EXPECT_EQ(g.ids(), kPrompt);
     }
   }
@@ -265,7 +283,8 @@ TEST(Generator, LogitsThatAreNotFiniteEndTheText) {
 
 TEST(Generator, RefusesPromptsThatCannotBeRead) {
   const auto m = load();
-  Generator g(*m);
+  const auto g_sequence = sequence(*m);
+  Generator g(*g_sequence);
   const auto refuses = [&](const Ids& prompt, std::string_view text) {
     const Status s = g.begin(prompt, {});
     EXPECT_EQ(s.code(), Code::kInvalidArgument);
@@ -277,11 +296,12 @@ TEST(Generator, RefusesPromptsThatCannotBeRead) {
   refuses(Ids(most + 1, 1),
           fmt::format("the prompt has {} tokens, the context has room for {}", most + 1, most));
   refuses({1, 300}, "token 1 of the prompt is 300, outside the vocabulary of 300");
-  refuses({-1}, "token 0 of the prompt is -1");
+  refuses({0xFFFFFFFF}, "token 0 of the prompt is 4294967295");
 }
 
 TEST_F(WithTokenizer, PiecesAreWholeCharacters) {
-  Generator g(*model_);
+  const auto g_sequence = sequence(*model_);
+  Generator g(*g_sequence);
   GenerateOptions options{.sampling = {.temperature = 3}, .max_new_tokens = 80, .ignore_end = true};
   for (uint64_t seed = 0; seed < 4; ++seed) {
     options.sampling.seed = seed;
@@ -302,7 +322,8 @@ TEST_F(WithTokenizer, PiecesAreWholeCharacters) {
 }
 
 TEST_F(WithTokenizer, StopTextsAreNotShown) {
-  Generator g(*model_);
+  const auto g_sequence = sequence(*model_);
+  Generator g(*g_sequence);
   GenerateOptions options{.sampling = {.temperature = 1, .seed = 3, .vocabulary = 127},
                           .max_new_tokens = 40,
                           .ignore_end = true};
@@ -321,7 +342,8 @@ TEST_F(WithTokenizer, StopTextsAreNotShown) {
 
 TEST_F(WithTokenizer, TheEndTokenEndsTheText) {
   ASSERT_EQ(model_->info().eos, Ids{256});
-  Generator g(*model_);
+  const auto g_sequence = sequence(*model_);
+  Generator g(*g_sequence);
   GenerateOptions options{.sampling = {.temperature = 5}, .max_new_tokens = 80};
   for (uint64_t seed = 0; seed < 100; ++seed) {  // until one is drawn
     options.sampling.seed = seed;
@@ -336,6 +358,20 @@ TEST_F(WithTokenizer, TheEndTokenEndsTheText) {
     return;
   }
   FAIL() << "no text of a hundred ended";
+}
+
+TEST_F(WithTokenizer, AChatWithoutATemplateIsPlainText) {
+  const auto chat = Chat::of(*model_);
+  ASSERT_TRUE(chat.ok()) << chat.status().message();
+  EXPECT_FALSE(chat->has_template());
+  const auto prompt = chat->prompt({{.role = "system", .content = "Be kind."},
+                                    {.role = "user", .content = "Hi"},
+                                    {.role = "assistant", .content = " Ho"},
+                                    {.role = "user", .content = "So?"}});
+  ASSERT_TRUE(prompt.ok()) << prompt.status().message();
+  const auto text = model_->decode(*prompt);
+  ASSERT_TRUE(text.ok()) << text.status().message();
+  EXPECT_EQ(*text, "Be kind.\nUser: Hi\nAssistant: Ho\nUser: So?\nAssistant:");
 }
 
 TEST(Model, ATokenizerOfAnotherModelIsRefused) {
@@ -359,4 +395,4 @@ TEST(Model, AProgramThatIsNoLanguageModelIsRefused) {
 }
 
 }  // namespace
-}  // namespace pteryx::generate
+}  // namespace pteryx::llm

@@ -8,9 +8,9 @@
 #include <gtest/gtest.h>
 
 #include "pteryx/base/testing/late_source.h"
-#include "pteryx/generate/generator.h"
 #include "pteryx/gpu/testing/compute.h"
 #include "pteryx/gpu/testing/late_device.h"
+#include "pteryx/llm.h"
 #include "pteryx/pteryx.h"
 
 namespace pteryx {
@@ -57,9 +57,9 @@ std::string error_of(auto& job) {
   return "not finished";
 }
 
-using Ids = std::vector<int64_t>;
+using Ids = std::vector<TokenId>;
 
-Ids text_of(generate::Generator& g, const generate::GenerateOptions& options, auto&& next_piece) {
+Ids text_of(llm::Generator& g, const llm::GenerateOptions& options, auto&& next_piece) {
   Ids ids;
   const Status s = g.begin(Ids{1, 2, 3, 4, 5, 6, 7}, options);
   EXPECT_TRUE(s.ok()) << s.message();
@@ -77,17 +77,19 @@ TEST(Jobs, AModelIsLoadedAndWritesByAdvanceAlone) {
       for (const bool log_probabilities : {false, true}) {
         SCOPED_TRACE(std::string(name) + (cpu_only ? " cpu" : " gpu") +
                      (log_probabilities ? " with logits" : ""));
-        const generate::GenerateOptions options{.max_new_tokens = 12,
-                                                .ignore_end = true,
-                                                .log_probabilities = log_probabilities,
-                                                .responsive = !cpu_only};
-        generate::ModelOptions waited;
+        const llm::GenerateOptions options{.max_new_tokens = 12,
+                                           .ignore_end = true,
+                                           .log_probabilities = log_probabilities,
+                                           .responsive = !cpu_only};
+        llm::ModelOptions waited;
         waited.load.device = gpu::shared_device();
         waited.load.cpu_only = cpu_only;
-        auto plain = generate::Model::load(fixture(name), waited);
+        auto plain = llm::Model::load(fixture(name), waited);
         ASSERT_TRUE(plain.ok()) << plain.status().message();
-        generate::Generator g(**plain);
-        const Ids want = text_of(g, options, [&]() -> std::optional<generate::Piece> {
+        const auto sequence = llm::Sequence::create(**plain);
+        ASSERT_TRUE(sequence.ok()) << sequence.status().message();
+        llm::Generator g(**sequence);
+        const Ids want = text_of(g, options, [&]() -> std::optional<llm::Piece> {
           auto piece = g.step();
           EXPECT_TRUE(piece.ok());
           return piece.ok() ? std::optional(std::move(piece).value()) : std::nullopt;
@@ -96,15 +98,17 @@ TEST(Jobs, AModelIsLoadedAndWritesByAdvanceAlone) {
 
         const auto device = std::make_shared<gpu::LateDevice>(gpu::shared_device(), 7);
         const LateFile file(fixture(name));
-        generate::ModelOptions late = waited;
+        llm::ModelOptions late = waited;
         late.load.device = device;
-        generate::ModelLoad load(file.source, {}, late);
+        llm::ModelLoad load(file.source, {}, late);
         EXPECT_GT(turns(load), 10);
-        const std::unique_ptr<generate::Model> model = load.take();
+        const std::unique_ptr<llm::Model> model = load.take();
         ASSERT_NE(model, nullptr);
         const uint64_t postponed = device->postponed();
-        generate::Generator later(*model);
-        const Ids got = text_of(later, options, [&]() -> std::optional<generate::Piece> {
+        const auto late_sequence = llm::Sequence::create(*model);
+        ASSERT_TRUE(late_sequence.ok()) << late_sequence.status().message();
+        llm::Generator later(**late_sequence);
+        const Ids got = text_of(later, options, [&]() -> std::optional<llm::Piece> {
           return turns(later) < 0 ? std::nullopt : std::optional(later.piece());
         });
         EXPECT_EQ(got, want);
@@ -246,7 +250,7 @@ TEST(Jobs, OutputsCanBeLeftOut) {
     return Session::load(fixture("llm/qwen3_like_q4"), options);
   }();
   ASSERT_TRUE(session.ok()) << session.status().message();
-  const Ids tokens = {1, 2, 3};
+  const std::vector<int64_t> tokens = {1, 2, 3};
   const int64_t zero = 0;
   const std::vector<int32_t> settings(16);
   const Value inputs[] = {tensor<int64_t>({1, 3}, tokens),

@@ -1,6 +1,4 @@
 // Loading a language model. SPDX-License-Identifier: BSD-3-Clause
-#include "pteryx/generate/model.h"
-
 #include <algorithm>
 #include <span>
 
@@ -8,13 +6,16 @@
 
 #include "pteryx/base/advance_all.h"
 #include "pteryx/base/source.h"
+#include "pteryx/llm.h"
 #include "pteryx/llm/tokenizer/embedded.h"
+#include "pteryx/llm/tokenizer/tokenizer.h"
 #include "pteryx/program/vocabulary.h"
+#include "pteryx/session/steps.h"
 
-namespace pteryx::generate {
+namespace pteryx::llm {
 namespace {
 
-constexpr std::string_view kMethod = "forward";
+constexpr std::string_view kMethod = Steps::kMethod;
 
 // What is fetched of a program's blobs, in this order.
 enum Text : uint8_t { kTemplate, kTokenizer, kTokenizerKind };
@@ -67,8 +68,8 @@ Result<bool> ModelLoad::advance() {
   if (stage_ == Stage::kSession) {
     PTERYX_ASSIGN(const bool loaded, session_.advance());
     if (!loaded) return false;
-    model_.reset(new Model(session_.take()));
-    PTERYX_TRY(model_->open(name_, options_.depth));
+    model_.reset(new Model(name_, session_.take(), options_.depth));
+    PTERYX_TRY(model_->read_info());
     PTERYX_TRY(begin_tokenizer());
     stage_ = Stage::kTokenizer;
   }
@@ -84,11 +85,11 @@ Result<bool> ModelLoad::advance() {
 
 Status ModelLoad::fetch(const SourcePtr& source) {
   const uint64_t size = source == nullptr ? 0 : source->size();
-  if (size > llm::kLargestTokenizer) {
+  if (size > kLargestTokenizer) {
     return invalid_program(
         fmt::format("{}: a tokenizer or chat template of {} bytes, expected at "
                     "most {}",
-                    source->name(), size, llm::kLargestTokenizer));
+                    source->name(), size, kLargestTokenizer));
   }
   const SourcePtr nothing = std::make_shared<MemorySource>("", Bytes());
   texts_.emplace_back(source == nullptr ? nothing : source, 0, size, 1);
@@ -108,52 +109,76 @@ Status ModelLoad::finish_tokenizer() {
   if (options_.ids_only) return {};
   model_->chat_template_ = text_of(texts_[kTemplate]);
   const Bytes file = texts_[kTokenizer].bytes();
-  llm::TokenizerPtr tokenizer;
+  TokenizerPtr tokenizer;
   if (options_.tokenizer != nullptr) {
-    PTERYX_ASSIGN(tokenizer, llm::read_tokenizer(file));
+    PTERYX_ASSIGN(tokenizer, read_tokenizer(file));
   } else if (model_->session().named_data(program::kTokenizerKey) != nullptr) {
-    PTERYX_ASSIGN(tokenizer, llm::read_embedded_tokenizer(file, text_of(texts_[kTokenizerKind])));
+    PTERYX_ASSIGN(tokenizer, read_embedded_tokenizer(file, text_of(texts_[kTokenizerKind])));
   }
   return tokenizer == nullptr ? Status() : model_->take(std::move(tokenizer));
 }
 
-Status Model::open(const std::string& name, uint32_t depth) {
+Model::Model(std::string name, Session session, uint32_t depth)
+    : name_(std::move(name)), session_(std::move(session)), depth_(depth) {}
+Model::~Model() = default;
+
+Status Model::read_info() {
   const MethodInfo* forward = find(session_, kMethod);
   if (forward == nullptr || forward->inputs.size() != 3 || forward->outputs.size() != 2) {
     return unsupported(
         fmt::format("{} is not a language model with a KV cache: expected a method "
                     "'forward' (tokens [1, S], position [1]) -> logits",
-                    name));
+                    name_));
   }
-  PTERYX_ASSIGN(steps_, Steps::open(session_, kMethod, depth));
-  return read_info();
-}
-
-Status Model::read_info() {
-  const MethodInfo& forward = *find(session_, kMethod);
-  const Dims& tokens = forward.inputs[0].dims;
-  info_.vocabulary = forward.outputs[0].dims.back();
+  const Dims& tokens = forward->inputs[0].dims;
+  info_.vocabulary = forward->outputs[0].dims.back();
   info_.chunk = tokens.back();
   if (const auto longest = number(session_, "get_max_seq_len"); longest && *longest > 0)
     info_.chunk = std::min(info_.chunk, *longest);
-  info_.context = steps_->capacity();
+  PTERYX_ASSIGN(info_.context, Steps::capacity(session_, kMethod));
   if (const auto context = number(session_, "get_max_context_len"); context && *context > 0)
     info_.context = std::min(info_.context, *context);
-  info_.bos = number(session_, "get_bos_id");
-  info_.eos = metadata(session_, "get_eos_ids");
+  const auto is_token = [&](int64_t id) { return id >= 0 && id < info_.vocabulary; };
+  if (const auto bos = number(session_, "get_bos_id"); bos && is_token(*bos))
+    info_.bos = static_cast<TokenId>(*bos);
+  for (const int64_t id : metadata(session_, "get_eos_ids")) {
+    if (is_token(id)) info_.eos.push_back(static_cast<TokenId>(id));
+  }
   return {};
 }
 
-Status Model::take(llm::TokenizerPtr tokenizer) {
+Status Model::take(TokenizerPtr tokenizer) {
   tokenizer_ = std::move(tokenizer);
-  PTERYX_TRY(llm::check_fit(*tokenizer_, info_.vocabulary));
-  const llm::Vocabulary& v = tokenizer_->vocabulary();
+  PTERYX_TRY(check_fit(*tokenizer_, info_.vocabulary));
+  const Vocabulary& v = tokenizer_->vocabulary();
   if (!info_.bos && v.bos) info_.bos = *v.bos;
-  for (const llm::TokenId id : v.eos) {
+  for (const TokenId id : v.eos) {
     if (std::find(info_.eos.begin(), info_.eos.end(), id) == info_.eos.end())
       info_.eos.push_back(id);
   }
   return {};
 }
 
-}  // namespace pteryx::generate
+Result<std::vector<TokenId>> Model::encode(std::string_view text) const {
+  if (tokenizer_ == nullptr) return invalid_argument(fmt::format("{} has no tokenizer", name_));
+  EncodeOptions options = tokenizer_->vocabulary().usual;
+  options.add_eos = false;
+  options.parse_special = true;
+  return tokenizer_->encode(text, options);
+}
+
+Result<std::string> Model::decode(std::span<const TokenId> ids) const {
+  if (tokenizer_ == nullptr) return invalid_argument(fmt::format("{} has no tokenizer", name_));
+  return tokenizer_->decode(ids, Specials::kSkip);
+}
+
+Status Model::check(std::span<const TokenId> ids) const {
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] < info_.vocabulary) continue;
+    return invalid_argument(fmt::format("token {} is {}: expected an id from 0 to {}", i, ids[i],
+                                        info_.vocabulary - 1));
+  }
+  return {};
+}
+
+}  // namespace pteryx::llm

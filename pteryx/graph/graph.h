@@ -31,10 +31,11 @@ struct Tensor {
   Dims max;  // upper bound of every dim; sizes the memory
   // Of a constant, or of state at first: where its bytes are, one range behind the other.
   std::vector<ByteRange> data;
-  std::vector<uint8_t> dim_order;  // of `data`; empty = row-major
-  bool state = false;              // keeps its contents between runs
-  bool dynamic = false;            // a method input whose live dims may be smaller than max
-  std::string unsupported = {};    // why there can be no such tensor; only its uses are known then
+  std::vector<uint8_t> dim_order;    // of `data`; empty = row-major
+  std::optional<DType> stored = {};  // type of `data` where it is another; converted when read
+  bool state = false;                // keeps its contents between runs
+  bool dynamic = false;              // a method input whose live dims may be smaller than max
+  std::string unsupported = {};  // why there can be no such tensor; only its uses are known then
 
   bool has_data() const { return !data.empty(); }
   bool is_constant() const { return has_data() && !state; }
@@ -70,6 +71,7 @@ struct OpInfo {
       factory;  // canonical positions that this spelling leaves out (dtype, layout, device, pin)
   uint64_t mutated = 0;  // bit i: argument i is written in place
   uint64_t index = 0;    // bit i: argument i may be i64 where the graph computes in i32
+  uint64_t cache = 0;    // bit i: argument i is a KV cache, of any float type
   uint32_t op = 0;       // index into the operator table
 };
 class OpLookup {

@@ -68,6 +68,7 @@ struct Arg {
   bool optional = false;                // Null allowed
   bool mutated = false;                 // written in place
   bool index = false;                   // i64 may be narrowed to i32 on the way to the GPU
+  bool cache = false;                   // a KV cache: any of `types`, whatever other arguments have
   std::optional<uint8_t> rows_of = {};  // elements number rows of that argument, none negative
   DTypes more_types = 0;                // of results behind the first; 0: those of the first
   bool like_x = false;                  // a result of the first's types has that of argument 0

@@ -35,6 +35,7 @@ struct Table final : graph::OpLookup {
         entry->factory.push_back(static_cast<uint8_t>(a));
       }
       if (ops[i].args[a].mutated) entry->info.mutated |= uint64_t{1} << a;
+      if (ops[i].args[a].cache) entry->info.cache |= uint64_t{1} << a;
       const bool host = ops[i].op_class == OpClass::kScalar || ops[i].op_class == OpClass::kItem;
       if (host || ops[i].args[a].index) entry->info.index |= uint64_t{1} << a;
     }

@@ -10,16 +10,22 @@
 
 namespace pteryx {
 
+// Equal to themselves one byte further on.
+bool is_zero(Bytes bytes) {
+  return bytes.empty() || (bytes[0] == std::byte{0} &&
+                           std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
+}
+
 ConstantId::ConstantId(const graph::Tensor& t)
-    : data(t.data), dtype(t.dtype), dim_order(t.dim_order) {
+    : data(t.data), dtype(t.dtype), stored(t.stored.value_or(t.dtype)), dim_order(t.dim_order) {
   if (!dim_order.empty()) dims.assign(t.max.begin(), t.max.end());
 }
 
 ConstantBytes::ConstantBytes(const graph::Tensor& t, std::span<const SourcePtr> sources)
-    : dims_(t.max), element_bytes_(size_bytes(t.dtype)), dim_order_(t.dim_order) {
+    : dims_(t.max), stored_(t.stored.value_or(t.dtype)), dtype_(t.dtype), dim_order_(t.dim_order) {
   parts_.reserve(t.data.size());
   for (const ByteRange& r : t.data)
-    parts_.emplace_back(sources[r.source], r.offset, r.size, element_bytes_);
+    parts_.emplace_back(sources[r.source], r.offset, r.size, size_bytes(stored_));
 }
 
 Result<bool> ConstantBytes::advance() {
@@ -29,6 +35,7 @@ Result<bool> ConstantBytes::advance() {
   bytes_ = parts_.front().bytes();
   if (parts_.size() > 1) join();
   if (!dim_order_.empty()) to_row_major();
+  if (stored_ != dtype_) convert();
   there_ = true;
   return true;
 }
@@ -58,14 +65,27 @@ void ConstantBytes::to_row_major() {
   const MutableBytes out = memory_of(bytes_.size(), ordered);
   const Dims from = strides_for_order(dims_, dim_order_);
   const Dims to = contiguous_strides(dims_);
+  const size_t element = size_bytes(stored_);
   const int64_t n = numel(dims_);
   for (int64_t i = 0; i < n; ++i) {
     int64_t at = 0;
     for (size_t d = 0; d < dims_.rank(); ++d) at += i / to[d] % dims_[d] * from[d];
-    std::memcpy(&out[static_cast<size_t>(i) * element_bytes_],
-                &bytes_[static_cast<size_t>(at) * element_bytes_], element_bytes_);
+    std::memcpy(&out[static_cast<size_t>(i) * element], &bytes_[static_cast<size_t>(at) * element],
+                element);
   }
   memory_ = std::move(ordered);
+  bytes_ = out;
+}
+
+void ConstantBytes::convert() {
+  const ops::HostTensor from{stored_, dims_, const_cast<std::byte*>(bytes_.data())};
+  std::vector<std::max_align_t> converted;
+  const MutableBytes out =
+      memory_of(static_cast<uint64_t>(from.numel()) * size_bytes(dtype_), converted);
+  const ops::HostTensor to{dtype_, dims_, out.data()};
+  const bool zero = is_zero(bytes_);  // in every type alike; caches are large
+  for (int64_t i = 0; !zero && i < from.numel(); ++i) to.copy(i, from, i);
+  memory_ = std::move(converted);
   bytes_ = out;
 }
 

@@ -17,6 +17,7 @@ namespace pteryx {
 struct ConstantId {
   std::vector<ByteRange> data;
   DType dtype = DType::kF32;
+  DType stored = DType::kF32;      // of the bytes
   std::vector<uint8_t> dim_order;  // of the bytes, with the dims it is of; empty: row-major
   std::vector<int64_t> dims;
 
@@ -24,8 +25,8 @@ struct ConstantId {
   friend auto operator<=>(const ConstantId&, const ConstantId&) = default;
 };
 
-// The bytes of a constant in host memory, dense and row-major: where they lie if they are so, else
-// a copy.
+// The bytes of a constant in host memory, dense, row-major and of its type: where they lie if they
+// are so, else a copy.
 class ConstantBytes {
  public:
   ConstantBytes(const graph::Tensor& t, std::span<const SourcePtr> sources);
@@ -37,10 +38,12 @@ class ConstantBytes {
  private:
   void join();
   void to_row_major();
+  void convert();
 
   std::vector<FetchedBytes> parts_;
   Dims dims_;
-  size_t element_bytes_;
+  DType stored_;
+  DType dtype_;
   std::vector<uint8_t> dim_order_;
   bool there_ = false;
   Bytes bytes_;
@@ -51,5 +54,7 @@ class ConstantBytes {
 // kInvalidProgram for a value that does not fit i32, with `label`.
 Result<std::vector<std::byte>> narrowed(const graph::Tensor& t, Bytes bytes,
                                         std::string_view label);
+
+bool is_zero(Bytes bytes);
 
 }  // namespace pteryx

@@ -194,6 +194,7 @@ MethodInfo describe_method(const Graph& g, const Layout& layout) {
   }
   info.gpu_bytes = layout.memory.gpu_total();
   info.host_bytes = layout.memory.host;
+  info.state_bytes = layout.memory.state;
   return info;
 }
 

@@ -32,6 +32,7 @@ struct SessionLoad::Impl {
   ops::PlanContext context = {};
   std::vector<Planned> planned = {};
   MemoryNeed need = {};
+  graph::CacheTypes caches = {};  // of all methods
   uint64_t uploaded = 0;
 
   Status tell(std::string_view what, uint64_t done = 0, uint64_t total = 0) const {
@@ -44,6 +45,8 @@ struct SessionLoad::Impl {
   }
   Result<bool> advance();
   Status check_options();
+  std::string set_caches(graph::Graph& g);
+  Status check_caches() const;
   Status plan(const program::MethodRecord& record);
   Status make_methods();
 };
@@ -74,6 +77,7 @@ Result<bool> SessionLoad::Impl::advance() {
       for (const program::MethodRecord& record : session->program.methods()) {
         if (is_selected(record.name)) PTERYX_TRY(plan(record));
       }
+      PTERYX_TRY(check_caches());
       PTERYX_TRY(make_methods());
       stage = Stage::kMethods;
       [[fallthrough]];
@@ -105,9 +109,33 @@ Status SessionLoad::Impl::check_options() {
   }
   if (options.device == nullptr)
     return invalid_argument(fmt::format("loading {}: no device was given", name));
+  if (options.kv_cache && options.kv_cache != DType::kF32 && options.kv_cache != DType::kF16) {
+    return invalid_argument(fmt::format("loading {}: kv_cache: expected f32 or f16, got {}", name,
+                                        pteryx::name(*options.kv_cache)));
+  }
   session->device = options.device;
-  PTERYX_ASSIGN(context, make_context(session->device->caps(), options.testing.routes, options.precision));
+  PTERYX_ASSIGN(context,
+                make_context(session->device->caps(), options.testing.routes, options.precision));
   return {};
+}
+
+// What is to be noted of the method's KV caches.
+std::string SessionLoad::Impl::set_caches(graph::Graph& g) {
+  if (!options.kv_cache) return "";
+  const graph::CacheTypes set = graph::set_cache_type(g, *options.kv_cache);
+  if (caches.others == 0 && !set.why.empty()) caches.why = set.why;
+  caches.of_type += set.of_type;
+  caches.others += set.others;
+  if (set.others == 0) return "";
+  return fmt::format("{} of {} KV caches of '{}' are not {}: {}", set.others,
+                     set.of_type + set.others, g.method, pteryx::name(*options.kv_cache), set.why);
+}
+
+Status SessionLoad::Impl::check_caches() const {
+  if (!options.kv_cache || caches.of_type > 0) return {};
+  return unsupported(fmt::format("{}: no KV cache can be {}: {}", name,
+                                 pteryx::name(*options.kv_cache),
+                                 caches.why.empty() ? "the program has none" : caches.why));
 }
 
 Status SessionLoad::Impl::plan(const program::MethodRecord& record) {
@@ -119,6 +147,7 @@ Status SessionLoad::Impl::plan(const program::MethodRecord& record) {
   if (!graph.ok()) return where(std::move(graph).status());
   if (options.all_logits) graph::keep_all_logits(*graph);
   if (options.testing.fuse) graph::run_passes(*graph, ops::lookup());
+  std::string note = set_caches(*graph);
   if (options.sampling) graph::append_sampling(*graph, ops::lookup());
   auto layout = make_layout(*graph, context, {.cpu_only = options.cpu_only});
   if (!layout.ok()) return where(std::move(layout).status());
@@ -127,6 +156,7 @@ Status SessionLoad::Impl::plan(const program::MethodRecord& record) {
   need.constants += layout->memory.constants;
   need.activations += layout->memory.gpu_total() - layout->memory.constants;
   session->infos.push_back(describe_method(*graph, *layout));
+  session->infos.back().note = std::move(note);
   planned.push_back({std::move(graph).value(), std::move(layout).value()});
   return {};
 }
@@ -144,8 +174,9 @@ Status SessionLoad::Impl::make_methods() {
     return tell("uploading weights", uploaded, need.constants);
   });
   for (Planned& p : planned) {
-    session->methods.push_back(std::make_unique<exec::Method>(
-        std::move(p.graph), std::move(p.layout), context, *session->constants, options.testing.plan_cache));
+    session->methods.push_back(
+        std::make_unique<exec::Method>(std::move(p.graph), std::move(p.layout), context,
+                                       *session->constants, options.testing.plan_cache));
   }
   planned.clear();
   return {};

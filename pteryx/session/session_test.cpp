@@ -1,4 +1,6 @@
 // Whole sessions over the committed programs. SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <thread>
 
@@ -66,13 +68,16 @@ TEST(Session, SecondRunOfAStaticGraphCostsOneSubmitAndNothingElse) {
 class Model {
  public:
   explicit Model(const std::string& name, LoadOptions options = {}) {
-    options.device = device();
+    if (options.device == nullptr) options.device = device();
     auto loaded =
         Session::load(std::string(PTERYX_TEST_DATA) + "/fixtures/llm/" + name + ".pte", options);
     if (loaded.ok()) session_ = std::make_unique<Session>(std::move(*loaded));
   }
   bool ok() const { return session_ != nullptr; }
   Session& session() { return *session_; }
+  const MethodInfo& info() const {
+    return *std::ranges::find(session_->methods(), "forward", &MethodInfo::name);
+  }
   Result<std::span<const Value>> run(const std::vector<int64_t>& tokens, int64_t position) {
     position_ = position;
     const Value inputs[] = {tensor<int64_t>({1, static_cast<int64_t>(tokens.size())}, tokens),
@@ -172,6 +177,43 @@ TEST(Session, FusedOperatorsGiveWhatTheirPartsGive) {
       ASSERT_EQ(got.size(), want.size());
       for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], 2e-5) << i;
       position += static_cast<int64_t>(tokens.size());
+    }
+  }
+}
+
+TEST(Session, KvCachesOfHalvesTakeHalfTheMemory) {
+  constexpr const char* kNames[] = {"qwen3_like_q4", "qwen2_like_fp32"};
+  const LoadOptions kinds[] = {
+      {}, {.cpu_only = true}, {.device = gpu::open_or_die({.disable = "f16,subgroups"})}};
+  for (size_t kind = 0; kind < std::size(kinds); ++kind) {
+    for (const char* name : kNames) {
+      if (kinds[kind].device != nullptr && name != kNames[0]) continue;  // shaders to compile
+      SCOPED_TRACE(fmt::format("{}, kind {}", name, kind));
+      LoadOptions options = kinds[kind];
+      Model plain(name, options);
+      options.kv_cache = DType::kF16;
+      Model halves(name, options);
+      ASSERT_TRUE(plain.ok() && halves.ok());
+      constexpr uint64_t kState = uint64_t{4} * 160 * 2 * 32 * 4;
+      EXPECT_EQ(plain.info().state_bytes, options.cpu_only ? 0 : kState);
+      EXPECT_EQ(halves.info().state_bytes, plain.info().state_bytes / 2);
+      EXPECT_EQ(plain.info().host_bytes - halves.info().host_bytes,
+                options.cpu_only ? kState / 2 : 0);
+      EXPECT_EQ(halves.info().note, "");
+      const std::vector<float> first = halves.logits({3, 1, 4, 1, 5}, 0);
+      int64_t position = 0;
+      for (const auto& tokens :
+           {std::vector<int64_t>{3, 1, 4, 1, 5}, {9}, {2, 6}, {5}, {3, 5, 8, 9, 7, 9, 3, 2}}) {
+        const std::vector<float> want = plain.logits(tokens, position);
+        const std::vector<float> got = halves.logits(tokens, position);
+        ASSERT_EQ(got.size(), want.size());
+        EXPECT_NE(got, want) << "nothing was rounded";
+        for (size_t i = 0; i < got.size(); ++i)
+          ASSERT_NEAR(got[i], want[i], 5e-3F * (1 + std::fabs(want[i]))) << position << ", " << i;
+        position += static_cast<int64_t>(tokens.size());
+      }
+      ASSERT_TRUE(halves.session().reset().ok());
+      EXPECT_EQ(halves.logits({3, 1, 4, 1, 5}, 0), first);
     }
   }
 }

@@ -59,7 +59,7 @@ Steps::~Steps() {
   if (own_ != nullptr) method_->forget(*own_);
 }
 
-Status Steps::begin(Begun what, std::span<const int64_t> tokens, int64_t position,
+Status Steps::begin(Begun what, std::span<const TokenId> tokens, int64_t position,
                     exec::RunRequest request) {
   if (begun_ != Begun::kNothing) return invalid_argument("another step is being started");
   tokens_.assign(tokens.begin(), tokens.end());
@@ -75,11 +75,11 @@ Status Steps::begin(Begun what, std::span<const int64_t> tokens, int64_t positio
   return {};
 }
 
-Status Steps::feed(std::span<const int64_t> tokens, int64_t position) {
+Status Steps::feed(std::span<const TokenId> tokens, int64_t position) {
   return begin(Begun::kFeed, tokens, position, {.outputs = 0});
 }
 
-Status Steps::start(std::span<const int64_t> tokens, int64_t position) {
+Status Steps::start(std::span<const TokenId> tokens, int64_t position) {
   if (waiting_) return invalid_argument("no further run can be started");
   return begin(Begun::kStart, tokens, position,
                {.outputs = uint64_t{1} << kToken, .ahead = ahead_.get()});
@@ -87,15 +87,15 @@ Status Steps::start(std::span<const int64_t> tokens, int64_t position) {
 
 Status Steps::start_next(int64_t position) {
   if (ahead_ == nullptr || !method_->runner().can_feed(*ahead_)) {
-    const int64_t token = last_;
+    const TokenId token = last_;
     return start(std::span(&token, 1), position);
   }
-  constexpr int64_t kAnything = 0;  // the token is on the GPU
+  constexpr TokenId kAnything = 0;  // the token is on the GPU
   return begin(Begun::kStart, std::span(&kAnything, 1), position,
                {.ahead = ahead_.get(), .fed = true});
 }
 
-Status Steps::run(std::span<const int64_t> tokens, int64_t position) {
+Status Steps::run(std::span<const TokenId> tokens, int64_t position) {
   return begin(Begun::kRun, tokens, position, {});
 }
 
@@ -111,7 +111,7 @@ Result<bool> Steps::advance() {
   if (what == Begun::kStart) {
     drawn_at_[started_++ % depth_] = position_ + static_cast<int64_t>(tokens_.size()) - 1;
     if (ahead_ == nullptr) {
-      last_ = method_->runner().outputs()[kToken].tensor()->as<int32_t>()[0];
+      drawn_token_ = method_->runner().outputs()[kToken].tensor()->as<int32_t>()[0];
       waiting_ = true;
     }
   }
@@ -134,7 +134,7 @@ Status Steps::read_logits() {
   const TensorView& logits = *outputs[kLogits].tensor();
   if (logits.dtype != DType::kF32)
     return unsupported(fmt::format("logits of type {}", name(logits.dtype)));
-  last_ = outputs[kToken].tensor()->as<int32_t>()[0];
+  const int32_t token = outputs[kToken].tensor()->as<int32_t>()[0];
   const std::span<const float> all = logits.as<float>();
   const auto width = static_cast<size_t>(logits.dims.back());
   const int64_t first = position_ + static_cast<int64_t>(tokens_.size() - all.size() / width);
@@ -142,24 +142,26 @@ Status Steps::read_logits() {
     if (!ops::can_draw(all.subspan(row * width, width)))
       return not_finite(first + static_cast<int64_t>(row));
   }
+  if (token < 0) return not_finite(position_ + static_cast<int64_t>(tokens_.size()) - 1);
+  last_ = static_cast<TokenId>(token);
   drawn_ = {last_, all.last(width), all};
   return {};
 }
 
-Result<std::optional<int32_t>> Steps::take() {
+Result<std::optional<TokenId>> Steps::take() {
   const size_t oldest = started_ - under_way();
   std::optional<int32_t> token;
   if (ahead_ != nullptr) {
     PTERYX_ASSIGN(token, ahead_->take());
-    if (!token) return token;
-    last_ = *token;
+    if (!token) return std::optional<TokenId>();
   } else {
     if (!waiting_) return invalid_argument("no run is under way");
     waiting_ = false;
-    token = last_;
+    token = drawn_token_;
   }
   if (*token < 0) return not_finite(drawn_at_[oldest % depth_]);
-  return token;
+  last_ = static_cast<TokenId>(*token);
+  return std::optional(last_);
 }
 
 void Steps::discard() {
@@ -173,12 +175,15 @@ uint32_t Steps::under_way() const {
   return ahead_ != nullptr ? ahead_->under_way() : (waiting_ ? 1 : 0);
 }
 
-int64_t Steps::capacity() const {
-  const graph::Graph& g = method_->graph();
-  for (const graph::Node& n : g.nodes) {
-    if (n.op != nullptr && n.op->name == ops::kRememberOp) return g.tensor(n.args[1])->max[0];
+Result<int64_t> Steps::capacity(const Session& session, std::string_view method) {
+  const exec::Method* const m = session.find(method);
+  if (m != nullptr) {
+    const graph::Graph& g = m->graph();
+    for (const graph::Node& n : g.nodes) {
+      if (n.op != nullptr && n.op->name == ops::kRememberOp) return g.tensor(n.args[1])->max[0];
+    }
   }
-  return 0;
+  return unsupported(fmt::format("method '{}' does not draw tokens", method));
 }
 
 }  // namespace pteryx

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "pteryx/base/token.h"
 #include "pteryx/ops/sample/sample.h"
 #include "pteryx/pteryx.h"
 #include "pteryx/session/exec/decode_ahead.h"
@@ -20,6 +21,8 @@ namespace pteryx {
 
 class Steps {
  public:
+  static constexpr std::string_view kMethod = "forward";
+
   enum class Caches : uint8_t {
     kSession,  // those that runs of the session use too
     kOwn,
@@ -32,48 +35,50 @@ class Steps {
   Steps(const Steps&) = delete;
   Steps& operator=(const Steps&) = delete;
 
-  void set(const ops::SampleSettings& settings) { settings_ = settings.words(); }
+  void set(const Sampling& sampling) { settings_ = ops::words_of(sampling); }
 
   // Each of these begins something that is done once advance() says true, and not before anything
   // else is begun. Errors: kInvalidArgument for tokens outside the vocabulary, kDevice.
   //
   // Brings tokens into the caches and draws nothing.
-  Status feed(std::span<const int64_t> tokens, int64_t position);
+  Status feed(std::span<const TokenId> tokens, int64_t position);
   // Starts a step with these tokens, the first at `position`; it draws the token after them.
-  Status start(std::span<const int64_t> tokens, int64_t position);
+  Status start(std::span<const TokenId> tokens, int64_t position);
   // The same with the token that the step started before it draws.
   Status start_next(int64_t position);
   // A step whose token comes with the logits that it was drawn from: drawn().
-  Status run(std::span<const int64_t> tokens, int64_t position);
+  Status run(std::span<const TokenId> tokens, int64_t position);
   // Errors: those of a run; kInvalidArgument for a position outside the caches, kInvalidProgram
   // where logits that drawn() would give are not finite.
   Result<bool> advance();
 
   struct Drawn {
-    int32_t token = 0;
+    TokenId token = 0;
     std::span<const float> logits;  // until the next step
     std::span<const float> all;     // of every position, with LoadOptions::all_logits
   };
   const Drawn& drawn() const { return drawn_; }
   // The token of the oldest step under way; nothing: it is not there yet. Errors: kInvalidArgument
   // where none is, kInvalidProgram where the logits are not finite, kDevice.
-  Result<std::optional<int32_t>> take();
+  Result<std::optional<TokenId>> take();
   // Ends what was begun; nobody wants the tokens of the steps under way.
   void discard();
 
   // What the caches hold, for copies of it. While nothing is begun.
-  exec::State& state() { return *state_; }
+  exec::State& state() const { return *state_; }
   uint32_t under_way() const;
-  int64_t capacity() const;  // positions
+  // Positions that the caches of a method hold. Errors: kUnsupported where it cannot sample.
+  static Result<int64_t> capacity(const Session& session, std::string_view method);
   uint32_t depth() const { return depth_; }
   gpu::Device& device() const { return *device_; }
+  const std::shared_ptr<gpu::Device>& shared_device() const { return device_; }
 
  private:
   enum class Begun : uint8_t { kNothing, kFeed, kStart, kRun };
 
   Steps(exec::Method& method, std::shared_ptr<gpu::Device> device, uint32_t depth,
         std::unique_ptr<exec::DecodeAhead> ahead);
-  Status begin(Begun what, std::span<const int64_t> tokens, int64_t position,
+  Status begin(Begun what, std::span<const TokenId> tokens, int64_t position,
                exec::RunRequest request);
   Result<bool> proceed();
   Status read_logits();
@@ -84,7 +89,7 @@ class Steps {
   std::shared_ptr<gpu::Device> device_;
   uint32_t depth_;
   std::unique_ptr<exec::DecodeAhead> ahead_;  // null: start() is done once its token is there
-  std::array<int32_t, ops::SampleSettings::kWords> settings_ = ops::SampleSettings{}.words();
+  ops::SamplingWords settings_ = ops::words_of({});
 
   Begun begun_ = Begun::kNothing;
   uint64_t run_ = 0;             // its number
@@ -93,8 +98,9 @@ class Steps {
   std::array<Value, 3> inputs_;
 
   Drawn drawn_;
-  int32_t last_ = 0;               // the last token that came back
-  bool waiting_ = false;           // where there is no ahead_: it was not taken yet
+  TokenId last_ = 0;               // the last token that came back
+  int32_t drawn_token_ = 0;        // where there is no ahead_: what came with the last step
+  bool waiting_ = false;           // and it was not taken yet
   std::vector<int64_t> drawn_at_;  // positions of the logits of steps under way, a ring
   size_t started_ = 0;             // steps so far
 };

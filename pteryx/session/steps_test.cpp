@@ -2,6 +2,8 @@
 #include "pteryx/session/steps.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -23,15 +25,18 @@ std::string fixture(const std::string& name) {
   return std::string(PTERYX_TEST_DATA) + "/fixtures/llm/" + name + ".pte";
 }
 
-Result<Session> load_path(const std::string& path, bool sampling) {
+using CacheType = std::optional<DType>;
+
+Result<Session> load_path(const std::string& path, bool sampling, CacheType caches = {}) {
   LoadOptions options;
   options.device = device();
   options.sampling = sampling;
+  options.kv_cache = caches;
   return Session::load(path, options);
 }
 
-Result<Session> load(const std::string& name, bool sampling) {
-  return load_path(fixture(name), sampling);
+Result<Session> load(const std::string& name, bool sampling, CacheType caches = {}) {
+  return load_path(fixture(name), sampling, caches);
 }
 
 // Null, and a failure, where they cannot be opened.
@@ -42,23 +47,24 @@ std::unique_ptr<Steps> open(Session& session, uint32_t depth,
   return steps.ok() ? std::move(steps).value() : nullptr;
 }
 
-using Ids = std::vector<int64_t>;
+using Ids = std::vector<TokenId>;
 const Ids kPrompt = {1, 2, 3, 4, 5};
 
 // Greedy text by way of the logits.
-Ids by_logits(const std::string& name, const Ids& prompt, size_t count) {
-  auto session = load(name, false);
+Ids by_logits(const std::string& name, const Ids& prompt, size_t count, CacheType caches = {}) {
+  auto session = load(name, false, caches);
   Ids tokens = prompt;
   Ids text;
   int64_t position = 0;
   while (text.size() < count) {
-    const Value inputs[] = {tensor<int64_t>({1, static_cast<int64_t>(tokens.size())}, tokens),
+    const std::vector<int64_t> wide(tokens.begin(), tokens.end());
+    const Value inputs[] = {tensor<int64_t>({1, static_cast<int64_t>(wide.size())}, wide),
                             tensor<int64_t>({1}, std::span<const int64_t>(&position, 1))};
     const auto outputs = session->run("forward", inputs);
     if (!outputs.ok()) return {};
     const auto y = outputs->front().tensor()->as<float>();
     position += static_cast<int64_t>(tokens.size());
-    text.push_back(std::max_element(y.begin(), y.end()) - y.begin());
+    text.push_back(static_cast<TokenId>(std::max_element(y.begin(), y.end()) - y.begin()));
     tokens = {text.back()};
   }
   return text;
@@ -81,14 +87,17 @@ Ids by_steps(Steps& steps, const Ids& prompt, int64_t position, size_t count) {
 
 TEST(Steps, GreedyTextIsThatOfTheLogits) {
   for (const char* name : {"qwen3_like_q4", "qwen2_like_fp32"}) {
-    const Ids want = by_logits(name, kPrompt, 24);
-    ASSERT_EQ(want.size(), 24U);
-    for (const uint32_t depth : {1U, 2U, 4U}) {
-      auto session = load(name, true);
-      ASSERT_TRUE(session.ok()) << session.status().message();
-      const auto steps = open(*session, depth);
-      ASSERT_NE(steps, nullptr);
-      EXPECT_EQ(by_steps(*steps, kPrompt, 0, want.size()), want) << name << " depth " << depth;
+    for (const CacheType caches : {CacheType(), CacheType(DType::kF16)}) {
+      const Ids want = by_logits(name, kPrompt, 24, caches);
+      ASSERT_EQ(want.size(), 24U);
+      for (const uint32_t depth : {1U, 2U, 4U}) {
+        auto session = load(name, true, caches);
+        ASSERT_TRUE(session.ok()) << session.status().message();
+        const auto steps = open(*session, depth);
+        ASSERT_NE(steps, nullptr);
+        EXPECT_EQ(by_steps(*steps, kPrompt, 0, want.size()), want)
+            << name << " depth " << depth << (caches ? ", f16 caches" : "");
+      }
     }
   }
 }
@@ -270,8 +279,10 @@ TEST(Steps, ConversationsDoNotHearOfEachOther) {
 }
 
 TEST(Steps, CachesCanBeCopiedSavedAndRestored) {
-  for (const char* name : {"qwen3_like_q4", "qwen2_like_fp32"}) {
-    auto session = load(name, true);
+  for (const auto& [name, caches] : {std::pair("qwen3_like_q4", CacheType()),
+                                     {"qwen2_like_fp32", CacheType()},
+                                     {"qwen3_like_q4", CacheType(DType::kF16)}}) {
+    auto session = load(name, true, caches);
     const auto one = open(*session, 2);
     const Ids text = by_steps(*one, kPrompt, 0, 12);
     const Ids rest(text.begin() + 6, text.end());

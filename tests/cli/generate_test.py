@@ -8,7 +8,7 @@ import struct
 import subprocess
 import unittest
 
-from cli import BAD_FILE, FIXTURES, INTERRUPTED, LLM, OK, OPS, TOOL, USAGE, TestCase, case, environment, tool
+from cli import BAD_FILE, FIXTURES, INTERRUPTED, LLM, OK, OPS, STATE, TOOL, USAGE, TestCase, case, environment, tool
 from tokenizers import letter_tokenizer
 
 MODEL = LLM / "qwen3_like_q4.pte"
@@ -95,6 +95,41 @@ class Generate(TestCase):
             self.assertIn(wanted, self.fail_with(BAD_FILE, "generate", model, "--prompt-ids", "1", "2", "3", "-n", "8", *options))
         self.assertIn("the model's logits are not finite at position 0",
                       self.fail_with(BAD_FILE, "eval", model, "--ids", "1", "2", "3", "4"))
+
+
+class KvCache(TestCase):
+    """Caches of another type than the file's."""
+    STATE = 4 * 160 * 2 * 32 * 4  # bytes of the fixtures' caches as f32
+
+    def test_greedy_ids_are_the_exporters(self):
+        for name, options, env in (("qwen3_like_q4", [], {}), ("qwen2_like_fp32", [], {}), ("qwen2_like_fp32", ["--cpu"], {}),
+                                   ("qwen2_like_fp32", [], {"PTERYX_DISABLE": "f16,subgroups"})):
+            wanted = case(LLM, name)
+            report = self.succeed_json("generate", LLM / f"{name}.pte", "--json", "--kv", "f16", "--temperature", "0", "--ignore-end",
+                                       "-n", len(wanted["greedy_ids"]), *options, "--prompt-ids", *ids(wanted["prompt_ids"]), env=env)
+            self.assertEqual(report["ids"], wanted["greedy_ids"])
+
+    def test_memory(self):
+        def gpu_bytes(model, *options):
+            return self.succeed_json("bench", model, "--json", "-p", "8", "-n", "4", "-r", "1", *options)["gpu_bytes"]
+        plain = gpu_bytes(MODEL)
+        self.assertEqual(gpu_bytes(MODEL, "--kv", "f32"), plain)
+        self.assertEqual(plain - gpu_bytes(MODEL, "--kv", "f16"), self.STATE // 2)
+        halves = self.folder / "halves.pte"
+        self.assertEqual(tool("convert", FOLDER, "--kv", "f16", "-o", halves).returncode, OK)
+        self.assertEqual(gpu_bytes(halves, "--kv", "f16"), gpu_bytes(halves))
+        self.assertGreater(gpu_bytes(halves, "--kv", "f32"), gpu_bytes(halves))
+
+    def test_perplexity(self):
+        def perplexity(*options):
+            return self.succeed_json("eval", MODEL, "--json", "--ids", *ids(range(3, 60)), *options)["perplexity"]
+        self.assertNotEqual(perplexity("--kv", "f16"), perplexity())
+        self.assertAlmostEqual(perplexity("--kv", "f16") / perplexity(), 1, delta=1e-3)
+
+    def test_refusals(self):
+        self.assertIn("cache.pte: no KV cache can be f16: value ",
+                      self.fail_with(BAD_FILE, "generate", STATE / "cache.pte", "--kv", "f16", "--prompt-ids", "1"))
+        self.assertIn("--kv: expected f32 or f16, got 'q8'", self.fail_with(USAGE, "generate", MODEL, "--kv", "q8", "--prompt-ids", "1"))
 
 
 class Prompts(TestCase):

@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (!is_refusal(parsed.status())) std::abort();
     return 0;
   }
-  const std::vector<pteryx::llm::chat::Message> messages = {
+  const std::vector<pteryx::llm::Message> messages = {
       {"system", " Be terse. "}, {"user", "Hi <think> \xC3\xA9"}, {"assistant", "4"}, {"user", ""}};
   const auto rendered = pteryx::llm::chat::render_chat(
       *parsed, messages,

@@ -13,7 +13,7 @@
 
 namespace {
 
-using pteryx::llm::TokenId;
+using pteryx::TokenId;
 using pteryx::llm::Tokenizer;
 
 // Whether every id of a text can be decoded again; a text may be refused.

@@ -8,9 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "pteryx/generate/generator.h"
-#include "pteryx/generate/model.h"
 #include "pteryx/gpu/device.h"
+#include "pteryx/llm.h"
 #include "pteryx/llm/chat/template.h"
 #include "pteryx/llm/tokenizer/tokenizer.h"
 #include "pteryx/pteryx.h"
@@ -48,11 +47,12 @@ Result<bool> run(SessionLoad& load, const TensorView& input) {
   return true;
 }
 
-Result<bool> generate_text(generate::ModelLoad& load, std::span<const int64_t> ids) {
+Result<bool> generate_text(llm::ModelLoad& load, std::span<const TokenId> ids) {
   PTERYX_ASSIGN(const bool loaded, load.advance());
   if (!loaded) return false;
-  const std::unique_ptr<generate::Model> model = load.take();
-  generate::Generator generator(*model);
+  const std::unique_ptr<llm::Model> model = load.take();
+  PTERYX_ASSIGN(const auto sequence, llm::Sequence::create(*model));
+  llm::Generator generator(*sequence);
   PTERYX_TRY(generator.begin(ids, {}));
   PTERYX_ASSIGN(const bool there, generator.advance());
   if (there) said.push_back(generator.piece().text);
@@ -86,9 +86,10 @@ int export_run(const std::byte* program, size_t bytes, const float* data, size_t
 }
 
 PTERYX_EXPORT(generate)
-int export_generate(const std::byte* program, size_t bytes, const int64_t* ids, size_t size) {
+int export_generate(const std::byte* program, size_t bytes, const pteryx::TokenId* ids,
+                    size_t size) {
   using namespace pteryx;
-  generate::ModelLoad load(memory(program, bytes), {}, {.load = {.device = device}});
+  llm::ModelLoad load(memory(program, bytes), {}, {.load = {.device = device}});
   return tell(generate_text(load, {ids, size}).status());
 }
 

@@ -1,11 +1,11 @@
 // What waits. SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/gpu/native/blocking.h"
 
-#include "pteryx/generate/generator.h"
-#include "pteryx/generate/model.h"
+#include "pteryx/llm.h"
 #include "pteryx/session/native/blocking.h"
+#include "pteryx/session/steps.h"
 
-namespace pteryx::generate {
+namespace pteryx::llm {
 
 Result<std::unique_ptr<Model>> Model::load(const std::string& path, const ModelOptions& options) {
   ModelOptions opened = options;
@@ -16,8 +16,14 @@ Result<std::unique_ptr<Model>> Model::load(const std::string& path, const ModelO
 }
 
 Result<Piece> Generator::step() {
-  PTERYX_TRY(gpu::finish(model_.steps().device(), *this));
+  PTERYX_TRY(gpu::finish(sequence_.steps().device(), *this));
   return piece();
 }
 
-}  // namespace pteryx::generate
+Result<std::vector<std::byte>> Sequence::save() const {
+  SequenceBytes job(*this);
+  PTERYX_TRY(gpu::finish(steps_->device(), job));
+  return job.take();
+}
+
+}  // namespace pteryx::llm

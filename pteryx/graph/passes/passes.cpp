@@ -8,6 +8,7 @@ void run_passes(Graph& g, const OpLookup& ops) {
   drop_narrowing(g);
   fuse_silu(g, ops);
   join_linear(g, ops);
+  fold_casts(g);  // behind passes that join data, which has one type
 }
 
 }  // namespace pteryx::graph

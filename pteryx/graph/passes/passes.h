@@ -3,6 +3,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstdint>
+#include <string>
+
 #include "pteryx/graph/graph.h"
 
 namespace pteryx::graph {
@@ -15,11 +18,24 @@ void drop_narrowing(Graph& g);
 // x * sigmoid(x) -> silu(x); silu(x) * y -> one node.
 void fuse_silu(Graph& g, const OpLookup& ops);
 
+// Constants of types that the GPU does not hold, cast to floats: the result is a constant.
+void fold_casts(Graph& g);
 // Quantised linear layers over one x -> one node; y = layer(x) followed by y + r -> one node.
 void join_linear(Graph& g, const OpLookup& ops);
 // A result that is computed from the last row of [1, S, D] is computed from all rows: [1, S, V].
 // False where it is not.
 bool keep_all_logits(Graph& g);
+
+struct CacheTypes {
+  uint32_t of_type = 0;  // caches that are of the type now
+  uint32_t others = 0;   // caches that stay as they are
+  std::string why;       // a sentence on the first of these, or on what is there instead of caches
+};
+// Gives KV caches that type: state which operators take as their caches, and which nothing else
+// uses. Initial values are converted when they are written. Where there are no caches, the largest
+// state counts as one that cannot change.
+CacheTypes set_cache_type(Graph& g, DType type);
+
 // For a method (tokens [1, S], position [1]) -> logits: adds the input `settings` and the output
 // `token`, drawn from the logits on the GPU, and a history of tokens by position. False if the
 // method is not of that form.

@@ -11,8 +11,9 @@ namespace {
 class Ops final : public OpLookup {
  public:
   Ops() {
-    for (const char* name : {"aten.sigmoid.default", "aten.mul.Tensor", "aten.silu.default",
-                             "aten.relu.default", "pteryx.silu_mul", "pteryx.copy"}) {
+    for (const char* name :
+         {"aten.sigmoid.default", "aten.mul.Tensor", "aten.silu.default", "aten.relu.default",
+          "pteryx.silu_mul", "pteryx.copy", "aten._to_copy.default"}) {
       infos_[name].name = name;
     }
     infos_["embedding"] = {.name = "embedding", .index = 2};
@@ -111,6 +112,37 @@ TEST(Passes, NumbersThatAreComputedWithAreNarrowed) {
   const ValueId narrow = d.call("pteryx.copy", {tokens}, DType::kI32);
   d.g.outputs = {d.call("embedding", {weight, narrow}), d.call("aten.relu.default", {narrow})};
   EXPECT_EQ(d.run(), "pteryx.copy embedding aten.relu.default ");
+}
+
+// What only casts a constant is no work of a run; what the GPU holds as it is stays.
+TEST(Passes, CastsOfConstantsAreFolded) {
+  const auto run = [](DType from, DType to, bool constant, bool output) {
+    Draft d;
+    const ValueId x = d.tensor();
+    const ValueId c = d.tensor(from);
+    if (constant) std::get_if<Tensor>(&d.g.values[index(c)])->data = {{0, 8, 4 * size_bytes(from)}};
+    const ValueId cast = d.call("aten._to_copy.default", {c}, to);
+    const ValueId y = d.call("aten.mul.Tensor", {x, cast});
+    d.g.inputs = {x};
+    if (!constant) d.g.inputs.push_back(c);
+    d.g.outputs = {output ? cast : y};
+    const std::string names = d.run();
+    const Tensor& t = *d.g.tensor(cast);
+    EXPECT_EQ(t.is_constant(), names == "aten.mul.Tensor ");
+    if (t.is_constant()) {
+      EXPECT_EQ(t.stored, from);
+      EXPECT_EQ(t.data, (std::vector<ByteRange>{{0, 8, 4 * size_bytes(from)}}));
+    }
+    return names;
+  };
+  for (const DType from : {DType::kI64, DType::kF64, DType::kBF16})
+    EXPECT_EQ(run(from, DType::kF32, true, false), "aten.mul.Tensor ");
+  const std::string both = "aten._to_copy.default aten.mul.Tensor ";
+  EXPECT_EQ(run(DType::kI64, DType::kF32, false, false), both);
+  EXPECT_EQ(run(DType::kI64, DType::kF32, true, true), both);
+  EXPECT_EQ(run(DType::kI64, DType::kI32, true, false), both);
+  for (const DType from : {DType::kI8, DType::kF16})
+    EXPECT_EQ(run(from, DType::kF32, true, false), both);
 }
 
 }  // namespace

@@ -38,7 +38,14 @@ Result<std::string> render_chat(const Template& chat_template, const std::vector
                                 const ChatOptions& options) {
   List list;
   for (const Message& m : messages) {
-    list.emplace_back(Dict{{"role", text_of(m.role)}, {"content", text_of(m.content)}});
+    Dict message = {{"role", text_of(m.role)}, {"content", text_of(m.content)}};
+    if (!m.name.empty()) message.emplace_back("name", text_of(m.name));
+    if (!m.tool_calls.empty()) {
+      PTERYX_ASSIGN(Value calls, value_of_json(m.tool_calls));
+      message.emplace_back("tool_calls", std::move(calls));
+    }
+    if (!m.tool_call_id.empty()) message.emplace_back("tool_call_id", text_of(m.tool_call_id));
+    list.emplace_back(std::move(message));
   }
   Value tools;
   if (!options.tools_json.empty()) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "pteryx/base/status.h"
+#include "pteryx/llm/chat/message.h"
 #include "pteryx/llm/chat/value.h"
 
 namespace pteryx::llm::chat {
@@ -41,11 +42,6 @@ class Template {
 
 // A JSON document as a value, in the order of the document. Errors: kInvalidArgument.
 Result<Value> value_of_json(std::string_view json);
-
-struct Message {
-  std::string role;
-  std::string content;
-};
 
 struct ChatOptions {
   bool add_generation_prompt = true;

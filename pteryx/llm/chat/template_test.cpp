@@ -118,6 +118,27 @@ TEST(Template, RefusesWhatIsNotText) {
                  "template of 262145 bytes: expected at most 262144");
 }
 
+TEST(RenderChat, MessagesBringTheirNamesAndToolCalls) {
+  const auto t = Template::parse(
+      "{% for m in messages %}{{ m.role }}{% if m.name %}/{{ m.name }}{% endif %}"
+      "{% for c in m.tool_calls or [] %}[{{ c.function.name }} {{ c.function.arguments.city }}]"
+      "{% endfor %}{% if m.tool_call_id %}#{{ m.tool_call_id }}{% endif %};{% endfor %}");
+  ASSERT_TRUE(t.ok()) << t.status().message();
+  const std::vector<Message> messages = {
+      {.role = "user", .content = "Rain?", .name = "ada"},
+      {.role = "assistant",
+       .content = "",
+       .tool_calls = R"([{"function": {"name": "weather", "arguments": {"city": "Oslo"}}}])"},
+      {.role = "tool", .content = "yes", .tool_call_id = "7"}};
+  const auto text = render_chat(*t, messages, {});
+  ASSERT_TRUE(text.ok()) << text.status().message();
+  EXPECT_EQ(*text, "user/ada;assistant[weather Oslo];tool#7;");
+  EXPECT_EQ(render_chat(*t, {{.role = "assistant", .content = "", .tool_calls = "[{"}}, {})
+                .status()
+                .code(),
+            Code::kInvalidArgument);
+}
+
 TEST(RenderChat, PassesTheConversation) {
   auto parsed = Template::parse(
       "{{ bos_token }}{% for m in messages %}[{{ m.role }}:{{ m.content }}]{% endfor %}"

@@ -13,10 +13,9 @@
 
 #include "pteryx/base/bytes.h"
 #include "pteryx/base/status.h"
+#include "pteryx/base/token.h"
 
 namespace pteryx::llm {
-
-using TokenId = uint32_t;
 
 struct EncodeOptions {
   bool add_bos = false;        // what the file puts in front of a text

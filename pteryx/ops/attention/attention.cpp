@@ -192,16 +192,20 @@ Status update_cpu(const Node& n, const Host& h) {
 }
 
 constexpr DTypes kMasks = kFloats | kBools;
-constexpr Arg cache(std::string_view name) {
-  Arg a = mutated(name, kFloats);
+constexpr Arg cache(Arg a) {
+  a.cache = true;
+  return a;
+}
+constexpr Arg written_cache(std::string_view name) {
+  Arg a = cache(mutated(name, kFloats));
   a.min_rank = a.max_rank = 4;
   return a;
 }
 constexpr Arg kWithCacheArgs[] = {in("q", kFloats, 4, 4),
                                   in("k", kFloats, 4, 4),
                                   in("v", kFloats, 4, 4),
-                                  cache("k_cache"),
-                                  cache("v_cache"),
+                                  written_cache("k_cache"),
+                                  written_cache("v_cache"),
                                   number("start_pos"),
                                   any("seq_len"),
                                   optional_in("attn_mask", kMasks),
@@ -209,15 +213,20 @@ constexpr Arg kWithCacheArgs[] = {in("q", kFloats, 4, 4),
                                   optional_number("is_causal"),
                                   optional_number("scale"),
                                   out("y", kFloats)};
-constexpr Arg kCustomArgs[] = {
-    in("q", kFloats, 4, 4),       in("k_cache", kFloats, 4, 4),     in("v_cache", kFloats, 4, 4),
-    number("start_pos"),          optional_in("attn_mask", kMasks), optional_number("dropout_p"),
-    optional_number("is_causal"), optional_number("scale"),         out("y", kFloats)};
-constexpr Arg kWholeArgs[] = {in("q", kFloats, 3),      in("k", kFloats, 3),
-                              in("v", kFloats, 3),      optional_in("attn_mask", kMasks),
-                              optional_number("scale"), out("y", kFloats)};
-constexpr Arg kUpdateArgs[] = {in("value", kFloats, 4, 4), cache("cache"), number("start_pos"),
-                               any("y")};
+constexpr Arg kCustomArgs[] = {in("q", kFloats, 4, 4),
+                               cache(in("k_cache", kFloats, 4, 4)),
+                               cache(in("v_cache", kFloats, 4, 4)),
+                               number("start_pos"),
+                               optional_in("attn_mask", kMasks),
+                               optional_number("dropout_p"),
+                               optional_number("is_causal"),
+                               optional_number("scale"),
+                               out("y", kFloats)};
+constexpr Arg kWholeArgs[] = {in("q", kFloats, 3),        cache(in("k", kFloats, 3)),
+                              cache(in("v", kFloats, 3)), optional_in("attn_mask", kMasks),
+                              optional_number("scale"),   out("y", kFloats)};
+constexpr Arg kUpdateArgs[] = {in("value", kFloats, 4, 4), written_cache("cache"),
+                               number("start_pos"), any("y")};
 
 constexpr std::string_view kWithCacheSpellings[] = {"llama.sdpa_with_kv_cache.default",
                                                     "llama::sdpa_with_kv_cache.out"};

@@ -37,7 +37,7 @@ Status check(const Node& n) {
   if (logits.dim(-1) < 1 || logits.rows() < 1)
     return n.fail(Code::kInvalidArgument,
                   fmt::format("logits {} is empty", to_string(logits.dims)));
-  PTERYX_TRY(n.expect(kSettings, "shape", {SampleSettings::kWords}, n.in(kSettings).dims));
+  PTERYX_TRY(n.expect(kSettings, "shape", {kSamplingWords}, n.in(kSettings).dims));
   PTERYX_ASSIGN([[maybe_unused]] const int64_t start, read_start(n, kTokens, kHistory, kStart));
   return {};
 }
@@ -98,14 +98,14 @@ uint32_t mix(uint32_t h) {
   return h ^ (h >> 16U);
 }
 
-double noise(const SampleSettings& s, uint32_t position, uint32_t id) {
+double noise(const Sampling& s, uint32_t position, uint32_t id) {
   const auto low = static_cast<uint32_t>(s.seed);
   const auto high = static_cast<uint32_t>(s.seed >> 32U);
   const uint32_t h = mix(mix(mix(id + 0x9E3779B9U) ^ low) ^ mix(position ^ high));
   return -std::log(-std::log((static_cast<double>(h >> 8U) + 0.5) / 16777216.0));
 }
 
-void hold_back(const SampleSettings& s, std::span<const int64_t> before, std::vector<float>& z) {
+void hold_back(const Sampling& s, std::span<const int64_t> before, std::vector<float>& z) {
   std::vector<uint32_t> times(z.size());
   for (const int64_t t : before) {
     if (t >= 0 && t < static_cast<int64_t>(z.size())) ++times[static_cast<size_t>(t)];
@@ -118,7 +118,7 @@ void hold_back(const SampleSettings& s, std::span<const int64_t> before, std::ve
 }
 
 // Ids by falling number, cut where top_k, top_p and min_p cut.
-std::vector<uint32_t> keep(const SampleSettings& s, const std::vector<float>& z) {
+std::vector<uint32_t> keep(const Sampling& s, const std::vector<float>& z) {
   std::vector<uint32_t> ids(z.size());
   std::iota(ids.begin(), ids.end(), 0U);
   std::stable_sort(ids.begin(), ids.end(), [&](uint32_t a, uint32_t b) { return z[a] > z[b]; });
@@ -145,7 +145,7 @@ std::vector<uint32_t> keep(const SampleSettings& s, const std::vector<float>& z)
   return ids;
 }
 
-int32_t draw(const SampleSettings& s, uint32_t position, std::span<const int64_t> before,
+int32_t draw(const Sampling& s, uint32_t position, std::span<const int64_t> before,
              std::vector<float> z) {
   constexpr float kLowest = std::numeric_limits<float>::lowest();
   if (!can_draw(z)) return kNoToken;
@@ -176,10 +176,10 @@ Status cpu(const Node& n, const Host& h) {
   const HostTensor logits = h.host(n.in(kLogits).id);
   const HostTensor words = h.host(n.in(kSettings).id);
   const HostTensor history = h.host(n.in(kHistory).id);
-  std::array<int32_t, SampleSettings::kWords> w{};
+  SamplingWords w{};
   for (size_t i = 0; i < w.size(); ++i)
     w[i] = static_cast<int32_t>(words.integer(static_cast<int64_t>(i)));
-  const SampleSettings s = SampleSettings::from_words(w);
+  const Sampling s = sampling_of(w);
   const int64_t end = start + n.in(kTokens).numel();
   std::vector<int64_t> before;
   const int64_t begin = s.window == 0 ? 0 : std::max<int64_t>(end - s.window, 0);

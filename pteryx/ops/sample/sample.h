@@ -18,43 +18,35 @@
 #include <cstdint>
 #include <span>
 
+#include "pteryx/base/sampling.h"
+
 namespace pteryx::ops {
 
-struct SampleSettings {
-  float temperature = 0;  // 0: greedy
-  float top_p = 1;        // 1: all
-  float min_p = 0;        // 0: all
-  float repetition = 1;   // 1: none
-  float presence = 0;
-  float frequency = 0;
-  uint32_t top_k = 0;  // 0: all
-  uint64_t seed = 0;
-  uint32_t window = 0;      // 0: all positions
-  uint32_t vocabulary = 0;  // ids from here on are never drawn; 0: all are
+// A Sampling as the kernels read it: an i32 tensor.
+inline constexpr size_t kSamplingWords = 16;
+using SamplingWords = std::array<int32_t, kSamplingWords>;
 
-  static constexpr size_t kWords = 16;
-  // As the kernels read them: an i32 tensor.
-  std::array<int32_t, kWords> words() const {
-    const auto f = [](float v) { return std::bit_cast<int32_t>(v); };
-    const auto u = [](uint64_t v) { return static_cast<int32_t>(static_cast<uint32_t>(v)); };
-    return {f(temperature), f(top_p),  f(min_p), f(repetition),  f(presence),  f(frequency),
-            u(top_k),       u(window), u(seed),  u(seed >> 32U), u(vocabulary)};
-  }
-  static SampleSettings from_words(const std::array<int32_t, kWords>& w) {
-    const auto f = [](int32_t v) { return std::bit_cast<float>(v); };
-    const auto u = [](int32_t v) { return static_cast<uint32_t>(v); };
-    return {.temperature = f(w[0]),
-            .top_p = f(w[1]),
-            .min_p = f(w[2]),
-            .repetition = f(w[3]),
-            .presence = f(w[4]),
-            .frequency = f(w[5]),
-            .top_k = u(w[6]),
-            .seed = u(w[8]) | (uint64_t{u(w[9])} << 32U),
-            .window = u(w[7]),
-            .vocabulary = u(w[10])};
-  }
-};
+inline SamplingWords words_of(const Sampling& s) {
+  const auto f = [](float v) { return std::bit_cast<int32_t>(v); };
+  const auto u = [](uint64_t v) { return static_cast<int32_t>(static_cast<uint32_t>(v)); };
+  return {f(s.temperature), f(s.top_p),       f(s.min_p),     f(s.repetition),
+          f(s.presence),    f(s.frequency),   u(s.top_k),     u(s.window),
+          u(s.seed),        u(s.seed >> 32U), u(s.vocabulary)};
+}
+inline Sampling sampling_of(const SamplingWords& w) {
+  const auto f = [](int32_t v) { return std::bit_cast<float>(v); };
+  const auto u = [](int32_t v) { return static_cast<uint32_t>(v); };
+  return {.temperature = f(w[0]),
+          .top_p = f(w[1]),
+          .min_p = f(w[2]),
+          .repetition = f(w[3]),
+          .presence = f(w[4]),
+          .frequency = f(w[5]),
+          .top_k = u(w[6]),
+          .seed = u(w[8]) | (uint64_t{u(w[9])} << 32U),
+          .window = u(w[7]),
+          .vocabulary = u(w[10])};
+}
 
 // "pteryx.remember": [tokens [1, S], history [C], start_pos, y]: writes tokens into history, which
 // holds the token of every position, from start_pos on. Like update_cache, y is a formality.

@@ -15,14 +15,14 @@ namespace {
 
 struct Draw {
   TestTensor logits;
-  SampleSettings settings;
+  Sampling settings;
   std::vector<int64_t> history = std::vector<int64_t>(64);  // before this call
   std::vector<int64_t> tokens = {1};
   int64_t start = 0;
 };
 
 Case make_case(const Draw& d) {
-  const auto words = d.settings.words();
+  const auto words = words_of(d.settings);
   const auto ints = [](DType t, const Dims& dims, const auto& values) {
     return make(t, dims, [&](int64_t i) { return double(values[static_cast<size_t>(i)]); });
   };
@@ -63,7 +63,7 @@ TEST(Sample, DrawsFromTheLastRow) {
 
 // Everything that shapes the draw, against the CPU's definition.
 TEST(Sample, EverySettingFollowsTheDefinition) {
-  const SampleSettings settings[] = {
+  const Sampling settings[] = {
       {.temperature = 1},
       {.temperature = 0.7F, .top_k = 40},
       {.temperature = 1.3F, .top_p = 0.9F},
@@ -78,7 +78,7 @@ TEST(Sample, EverySettingFollowsTheDefinition) {
       {.temperature = 2, .vocabulary = 300},
   };
   for (const int64_t n : {301, 2500}) {
-    for (SampleSettings s : settings) {
+    for (Sampling s : settings) {
       for (uint64_t seed = 0; seed < 6; ++seed) {
         s.seed = seed * 0x9E3779B97F4A7C15U;
         Draw d{.logits = logits(n, static_cast<uint32_t>(seed) + 7), .settings = s};
@@ -133,14 +133,14 @@ TEST(Sample, NothingIsDrawnOutsideTheVocabulary) {
 TEST(Sample, NothingIsDrawnFromLogitsThatAreNotFinite) {
   const double inf = std::numeric_limits<double>::infinity();
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  const SampleSettings settings[] = {{},
-                                     {.temperature = 0.8F},
-                                     {.temperature = 1, .top_p = 0.9F, .top_k = 40},
-                                     {.temperature = 1, .min_p = 0.1F},
-                                     {.repetition = 1.3F, .presence = 0.5F, .vocabulary = 290}};
+  const Sampling settings[] = {{},
+                               {.temperature = 0.8F},
+                               {.temperature = 1, .top_p = 0.9F, .top_k = 40},
+                               {.temperature = 1, .min_p = 0.1F},
+                               {.repetition = 1.3F, .presence = 0.5F, .vocabulary = 290}};
   for (const DType type : {DType::kF32, DType::kF16}) {
     for (const int64_t n : {300, 5000}) {
-      for (const SampleSettings& s : settings) {
+      for (const Sampling& s : settings) {
         for (const Where where : {Where::kGpu, Where::kCpu}) {
           const auto of = [&](const TestTensor& x) {
             return draw({.logits = x, .settings = s}, where);

@@ -12,7 +12,7 @@ namespace {
 // Parts that are written from where they are, instead of through host memory.
 bool written_as_they_are(const graph::Tensor& t) {
   constexpr uint64_t kSmall = 64U << 10;  // then one write is cheaper than many
-  if (t.dtype == DType::kI64 || !t.dim_order.empty()) return false;
+  if (t.dtype == DType::kI64 || !t.dim_order.empty() || t.stored) return false;
   if (t.data.size() == 1) return true;
   return std::ranges::all_of(
       t.data, [&](const ByteRange& r) { return r.size >= kSmall && r.size % 4 == 0; });

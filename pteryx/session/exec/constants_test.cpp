@@ -119,5 +119,42 @@ TEST(Constants, JoinsThatBeginAlikeAreNotTheSame) {
     EXPECT_EQ((*outputs)[i].tensor()->as<float>()[0], want[i] * kColumns) << "output " << i;
 }
 
+// x + a + b, where a and b are constants of types that the GPU does not hold, b in another order.
+TEST(Constants, CastsAreMadeAtLoad) {
+  const std::vector<int64_t> a = {1, -2, 3, 40};
+  const std::vector<double> b = {0.5, 0.25, 1.5, -8};  // [2, 2] by columns
+  testing::GraphDraft d;
+  const ValueId x = d.tensor({2, 2});
+  const ValueId wide = d.value(Tensor{.dtype = DType::kI64, .max = {2, 2}, .data = {{0, 0, 32}}});
+  const ValueId turned = d.value(
+      Tensor{.dtype = DType::kF64, .max = {2, 2}, .data = {{1, 0, 32}}, .dim_order = {1, 0}});
+  const ValueId one = d.value(int64_t{1});
+  const ValueId none = d.value(graph::Null{});
+  const auto cast = [&](ValueId from) {
+    const ValueId y = d.tensor({2, 2});
+    d.call("aten._to_copy.default", {from, none, none, none, none, none, none, y});
+    return y;
+  };
+  const ValueId first = d.tensor({2, 2});
+  const ValueId y = d.tensor({2, 2});
+  d.call("aten.add.Tensor", {x, cast(wide), one, first});
+  d.call("aten.add.Tensor", {first, cast(turned), one, y});
+  d.g.inputs = {x};
+  d.g.outputs = {y};
+  graph::run_passes(d.g, ops::lookup());
+  testing::LoadedGraph loaded(std::move(d.g),
+                              {std::make_shared<MemorySource>("a", std::as_bytes(std::span(a))),
+                               std::make_shared<MemorySource>("b", std::as_bytes(std::span(b)))});
+  ASSERT_TRUE(loaded.status().ok()) << loaded.status().message();
+  EXPECT_TRUE(loaded.method().layout().one_stretch);
+  const std::vector<float> zeros(4);
+  const Value inputs[] = {tensor<float>({2, 2}, zeros)};
+  const auto got = loaded.run(inputs);
+  ASSERT_TRUE(got.ok()) << got.status().message();
+  const auto values = got->front().tensor()->as<float>();
+  EXPECT_EQ(std::vector<float>(values.begin(), values.end()),
+            (std::vector<float>{1.5F, -0.5F, 3.25F, 32}));
+}
+
 }  // namespace
 }  // namespace pteryx

@@ -55,7 +55,8 @@ Result<bool> State::advance() {
   }
   if (!made || !read) return false;
   for (Part& p : parts_) {
-    if (p.initial) PTERYX_TRY(write_initial(p));  // else they are zero as they were made
+    if (p.initial && is_zero(p.initial->bytes())) p.initial.reset();  // as it was made
+    if (p.initial && !filled_) PTERYX_TRY(write_initial(p));
   }
   there_ = true;
   return true;
@@ -89,6 +90,7 @@ Status State::copy(const State& other) {
     copies.push_back({other.parts_[i].buffer.get(), 0, parts_[i].buffer.get(), 0,
                       align_up(part_bytes(parts_[i]), 4)});
   }
+  filled_ = true;
   return device_->submit({}, copies);
 }
 
@@ -98,13 +100,35 @@ uint64_t State::part_bytes(const Part& p) const {
   return r.gpu ? r.gpu_bytes : r.host_bytes;
 }
 
+// What a state is good for. Weights of other values in the same places are not noticed.
+uint64_t State::fingerprint() const {
+  uint64_t h = 0xCBF29CE484222325U;
+  const auto add = [&](uint64_t v) { h = (h ^ v) * 0x100000001B3U; };
+  for (const graph::Value& v : graph_.values) {
+    const auto* t = std::get_if<graph::Tensor>(&v);
+    if (t == nullptr) continue;
+    add(static_cast<uint64_t>(t->dtype));
+    for (const int64_t d : t->max) add(static_cast<uint64_t>(d));
+    for (const ByteRange& r : t->data) {
+      add(r.offset);
+      add(r.size);
+    }
+  }
+  return h;
+}
+
 Status State::restore(Bytes bytes) {
-  uint64_t expected = 0;
+  uint64_t expected = sizeof(uint64_t);
   for (const Part& p : parts_) expected += part_bytes(p);
   if (bytes.size() != expected) {
     return invalid_argument(fmt::format("state of '{}': expected {} bytes, got {}", graph_.method,
                                         expected, bytes.size()));
   }
+  uint64_t of = 0;
+  std::memcpy(&of, bytes.data(), sizeof(of));
+  bytes = bytes.subspan(sizeof(of));
+  if (of != fingerprint())
+    return invalid_argument(fmt::format("state of '{}': it is of another model", graph_.method));
   for (Part& p : parts_) {
     const Bytes part = bytes.first(part_bytes(p));
     bytes = bytes.subspan(part.size());
@@ -114,6 +138,7 @@ Status State::restore(Bytes bytes) {
       std::ranges::copy(part, p.memory.begin());
     }
   }
+  filled_ = true;
   return {};
 }
 
@@ -126,7 +151,10 @@ StateBytes::StateBytes(const State& state, std::shared_ptr<gpu::Device> device)
     all += state.part_bytes(p);
     largest = std::max(largest, state.part_bytes(p));
   }
-  bytes_.reserve(all);
+  const uint64_t of = state.fingerprint();
+  const Bytes head = std::as_bytes(std::span(&of, 1));
+  bytes_.reserve(head.size() + all);
+  bytes_.insert(bytes_.end(), head.begin(), head.end());
   chunk_ = std::min(kChunk, align_up(largest, 4));
   readback_ = created_.buffer(device_, chunk_, gpu::BufferKind::kReadback, "state");
 }

@@ -28,10 +28,10 @@ class State {
   Result<bool> advance();
   // Puts the initial values back.
   Status reset();
-  // Takes what another state of the same method holds, on the GPU. Both are there.
+  // Takes what another state of the same method holds, on the GPU. The other is there.
   Status copy(const State& other);
   // The same from bytes that StateBytes read. Errors: kInvalidArgument where they are not of a
-  // state of this method.
+  // state of such a method: one whose tensors, and the places of whose weights, are the same.
   Status restore(Bytes bytes);
 
   struct Part {
@@ -47,6 +47,7 @@ class State {
  private:
   friend class StateBytes;
   uint64_t part_bytes(const Part& p) const;
+  uint64_t fingerprint() const;
   Status write_initial(Part& p);
 
   const graph::Graph& graph_;
@@ -56,6 +57,7 @@ class State {
   std::vector<Part> parts_;
   Creations created_;
   bool there_ = false;
+  bool filled_ = false;  // with something else than its initial values
 };
 
 // The contents of a state, read back piece by piece.

@@ -50,12 +50,12 @@ Result<std::span<const Value>> run(exec::Method& method, gpu::Device& device,
   return method.runner().outputs();
 }
 
-Status feed(Steps& steps, std::span<const int64_t> tokens, int64_t position) {
+Status feed(Steps& steps, std::span<const TokenId> tokens, int64_t position) {
   PTERYX_TRY(steps.feed(tokens, position));
   return gpu::finish(steps.device(), steps);
 }
 
-Status start(Steps& steps, std::span<const int64_t> tokens, int64_t position) {
+Status start(Steps& steps, std::span<const TokenId> tokens, int64_t position) {
   PTERYX_TRY(steps.start(tokens, position));
   return gpu::finish(steps.device(), steps);
 }
@@ -65,8 +65,8 @@ Status start_next(Steps& steps, int64_t position) {
   return gpu::finish(steps.device(), steps);
 }
 
-Result<int32_t> take(Steps& steps) {
-  std::optional<int32_t> token;
+Result<TokenId> take(Steps& steps) {
+  std::optional<TokenId> token;
   PTERYX_TRY(gpu::wait_until(steps.device(), [&]() -> Result<bool> {
     PTERYX_ASSIGN(token, steps.take());
     return token.has_value();
@@ -74,7 +74,7 @@ Result<int32_t> take(Steps& steps) {
   return *token;
 }
 
-Result<Steps::Drawn> run(Steps& steps, std::span<const int64_t> tokens, int64_t position) {
+Result<Steps::Drawn> run(Steps& steps, std::span<const TokenId> tokens, int64_t position) {
   PTERYX_TRY(steps.run(tokens, position));
   PTERYX_TRY(gpu::finish(steps.device(), steps));
   return steps.drawn();

@@ -28,11 +28,11 @@ Result<std::span<const Value>> run(exec::Method& method, gpu::Device& device,
                                    std::span<const Value> inputs);
 
 // As the functions of Steps that they are named for.
-Status feed(Steps& steps, std::span<const int64_t> tokens, int64_t position);
-Status start(Steps& steps, std::span<const int64_t> tokens, int64_t position);
+Status feed(Steps& steps, std::span<const TokenId> tokens, int64_t position);
+Status start(Steps& steps, std::span<const TokenId> tokens, int64_t position);
 Status start_next(Steps& steps, int64_t position);
-Result<int32_t> take(Steps& steps);
-Result<Steps::Drawn> run(Steps& steps, std::span<const int64_t> tokens, int64_t position);
+Result<TokenId> take(Steps& steps);
+Result<Steps::Drawn> run(Steps& steps, std::span<const TokenId> tokens, int64_t position);
 
 }  // namespace blocking
 }  // namespace pteryx

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "fingerprint.h"
+#include "pteryx/convert/fingerprint.h"
 
 #include <algorithm>
 #include <bit>
@@ -10,7 +10,7 @@
 
 #include "pteryx/base/file.h"
 
-namespace pteryx::cli {
+namespace pteryx::convert {
 namespace {
 
 constexpr uint64_t kHead = 8 << 20;
@@ -56,4 +56,4 @@ Status Fingerprint::add_file(const std::string& path) {
 
 std::string Fingerprint::text() const { return fmt::format("{:016x}{:016x}", stir(a_), stir(b_)); }
 
-}  // namespace pteryx::cli
+}  // namespace pteryx::convert

@@ -9,7 +9,7 @@
 #include "pteryx/base/bytes.h"
 #include "pteryx/base/status.h"
 
-namespace pteryx::cli {
+namespace pteryx::convert {
 
 // Of a file: its size, its first megabytes (small files, and the headers of large ones, whole), and
 // samples of the rest, end included. It finds other contents and damage, not forgeries.
@@ -27,4 +27,4 @@ class Fingerprint {
   uint64_t b_ = 0xC2B2AE3D27D4EB4FU;
 };
 
-}  // namespace pteryx::cli
+}  // namespace pteryx::convert
