@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/session/constant.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -83,8 +84,11 @@ void ConstantBytes::convert() {
   const MutableBytes out =
       memory_of(static_cast<uint64_t>(from.numel()) * size_bytes(dtype_), converted);
   const ops::HostTensor to{dtype_, dims_, out.data()};
-  const bool zero = is_zero(bytes_);  // in every type alike; caches are large
-  for (int64_t i = 0; !zero && i < from.numel(); ++i) to.copy(i, from, i);
+  if (is_zero(bytes_)) {  // in every type alike; caches are large
+    std::ranges::fill(out, std::byte{0});
+  } else {
+    for (int64_t i = 0; i < from.numel(); ++i) to.copy(i, from, i);
+  }
   memory_ = std::move(converted);
   bytes_ = out;
 }

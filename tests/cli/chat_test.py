@@ -88,11 +88,21 @@ class Chat(TestCase):
         self.assertEqual(self.say(f"/load {self.path}", "you?"),
                          (out.removeprefix(first), [f"(loaded 3 messages from {self.path})"]))
 
+    def test_names_and_tool_calls_stay_with_a_conversation(self):
+        messages = [{"role": "user", "content": "Rain?", "name": "ada"},
+                    {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "weather", "arguments": {"city": "Oslo"}}}]},
+                    {"role": "tool", "content": "yes", "tool_call_id": "7"}]
+        loaded = self.write("tools.json", json.dumps(messages).replace('"content": "", "tool', '"content": null, "tool'))
+        self.say(f"/load {loaded}", self.save)
+        self.assertEqual(self.saved(), messages)
+
     def test_files_that_are_no_conversations(self):
         bad = {"{": "not JSON at byte 2", "[" * 100000: "JSON is nested deeper than 64 levels",
                "{}": "expected a JSON list of messages, got object", "[1]": "message 0: role: expected text, got nothing",
                '[{"role": "user", "content": 1}]': "message 0: content: expected text, got number",
-               '[{"role": "king", "content": ""}]': "role: expected system, user, assistant, got 'king'"}
+               '[{"role": "assistant", "tool_calls": 1}]': "message 0: tool_calls: expected a list, got number",
+               '[{"role": "user", "content": "", "name": 1}]': "message 0: name: expected text, got number",
+               '[{"role": "king", "content": ""}]': "role: expected system, user, assistant, tool, got 'king'"}
         paths = [self.write(f"bad{i}.json", text) for i, text in enumerate(bad)]
         _, notes = self.say("hi", *(f"/load {p}" for p in paths), "/load /nonexistent/file", "/save /nonexistent/file", f"/load {self.folder}",
                             self.save, code=BAD_FILE)
