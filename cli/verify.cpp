@@ -155,32 +155,48 @@ std::string compare(const Value& value, const TensorView& want, double atol, dou
   return problem;
 }
 
+// The method of a run: its own, or the one of the case.
+std::string method_of(const json& run, const json& c) {
+  return run.value("method", c.value("method", "forward"));
+}
+
+std::vector<std::string> methods_of(const json& c) {
+  std::vector<std::string> methods;
+  for (const json& run : c.at("runs")) {
+    std::string method = method_of(run, c);
+    if (std::find(methods.begin(), methods.end(), method) == methods.end())
+      methods.push_back(std::move(method));
+  }
+  return methods;
+}
+
 Status run_case(const json& c, Files& files, const Options& o,
                 const std::shared_ptr<gpu::Device>& device, Outcome& outcome) {
   LoadOptions options = load_options(o.run, device, nullptr);
   for (const json& f : c.value("ptd", json::array()))
     options.data_files.push_back(files.path(f.get<std::string>()));
-  const std::string method = c.value("method", "forward");
-  options.methods = {method};
   const std::string program = files.path(c.at("pte").get<std::string>());
+  if (!c.at("runs").is_array() || c.at("runs").empty())
+    return invalid_argument("expected at least one run, got none");
+  options.methods = methods_of(c);
   if (const auto report = inspect(program, {.data_files = options.data_files}); report.ok()) {
+    uint32_t gpu = 0;
+    uint32_t cpu = 0;
     for (const MethodReport& m : report->methods) {
-      if (m.info.name != method) continue;
-      uint32_t gpu = 0;
-      uint32_t cpu = 0;
+      if (std::find(options.methods.begin(), options.methods.end(), m.info.name) ==
+          options.methods.end())
+        continue;
       for (const OperatorUse& use : m.operators) {
         gpu += use.gpu;
         cpu += use.cpu;
       }
-      outcome.operators =
-          cpu == 0 ? fmt::format("{} GPU", gpu) : fmt::format("{} GPU, {} CPU", gpu, cpu);
     }
+    outcome.operators =
+        cpu == 0 ? fmt::format("{} GPU", gpu) : fmt::format("{} GPU, {} CPU", gpu, cpu);
   }
   PTERYX_ASSIGN(Session session, Session::load(program, options));
   const double atol = c.value("atol", 1e-4);
   const double rtol = c.value("rtol", 1e-4);
-  if (!c.at("runs").is_array() || c.at("runs").empty())
-    return invalid_argument("expected at least one run, got none");
   for (const json& run : c.at("runs")) {
     std::vector<Value> inputs;
     for (const json& t : run.at("inputs")) {
@@ -188,7 +204,7 @@ Status run_case(const json& c, Files& files, const Options& o,
       inputs.push_back(std::move(v));
     }
     const auto start = std::chrono::steady_clock::now();
-    PTERYX_ASSIGN(const auto outputs, session.run(method, inputs));
+    PTERYX_ASSIGN(const auto outputs, session.run(method_of(run, c), inputs));
     outcome.milliseconds =
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     const json& wanted = run.at("outputs");
