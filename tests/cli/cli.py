@@ -15,7 +15,7 @@ import npy
 TOOL = os.environ.get("PTERYX_CLI", "pteryx")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "tests" / "fixtures"
-OPS, STATE, VALUES, LLM = (FIXTURES / name for name in ("ops", "state", "values", "llm"))
+OPS, STATE, VALUES, LLM, DECODERS = (FIXTURES / name for name in ("ops", "state", "values", "llm", "decoders"))
 
 OK, FAILED, USAGE, BAD_FILE, NO_GPU = range(5)
 INTERRUPTED = 130

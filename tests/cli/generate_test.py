@@ -8,7 +8,7 @@ import struct
 import subprocess
 import unittest
 
-from cli import BAD_FILE, FIXTURES, INTERRUPTED, LLM, OK, OPS, STATE, TOOL, USAGE, TestCase, case, environment, tool
+from cli import BAD_FILE, DECODERS, FIXTURES, INTERRUPTED, LLM, OK, OPS, STATE, TOOL, USAGE, TestCase, case, environment, tool
 from tokenizers import letter_tokenizer
 
 MODEL = LLM / "qwen3_like_q4.pte"
@@ -44,12 +44,14 @@ class Generate(TestCase):
         return self.succeed_json("generate", model, "--json", *args, env=env)
 
     def test_greedy_ids_are_the_exporters(self):
-        for name in ("qwen3_like_q4", "qwen2_like_fp32"):
-            wanted = case(LLM, name)
-            report = self.generate(LLM / f"{name}.pte", "--temperature", "0", "--ignore-end", "-n", len(wanted["greedy_ids"]),
-                                   "--prompt-ids", *ids(wanted["prompt_ids"]))
-            self.assertEqual(report["ids"], wanted["greedy_ids"])
-            self.assertEqual(report["stopped_by"], "length")
+        for folder, name in ((LLM, "qwen3_like_q4"), (LLM, "qwen2_like_fp32"), (DECODERS, "llama_fp32"), (DECODERS, "llama_static"),
+                             (DECODERS, "llama_full")):
+            wanted = case(folder, name)
+            with self.subTest(name):
+                report = self.generate(folder / f"{name}.pte", "--temperature", "0", "--ignore-end", "-n", len(wanted["greedy_ids"]),
+                                       "--prompt-ids", *ids(wanted["prompt_ids"]))
+                self.assertEqual(report["ids"], wanted["greedy_ids"])
+                self.assertEqual(report["stopped_by"], "length")
 
     def test_equal_seeds_give_equal_text(self):
         def text(seed):

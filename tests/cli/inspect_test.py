@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 import unittest
 
-from cli import BAD_FILE, FIXTURES, LLM, NO_LIBRARY, OPS, STATE, VALUES, TestCase, case, manifest
+from cli import BAD_FILE, DECODERS, FIXTURES, LLM, NO_LIBRARY, OPS, STATE, VALUES, TestCase, case, manifest
 
 
 class Inspect(TestCase):
@@ -88,7 +88,7 @@ class Json(Inspect):
         self.assertEqual(method["memory"]["state"], 16)
 
     def test_every_program_can_run(self):
-        for folder in (OPS, STATE, VALUES, LLM):
+        for folder in (OPS, STATE, VALUES, LLM, DECODERS):
             for c in manifest(folder)["cases"]:
                 data = [part for name in c.get("ptd", []) for part in ("--data", folder / name)]
                 for method in self.json(folder / c["pte"], *data)["methods"]:

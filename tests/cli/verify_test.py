@@ -5,7 +5,8 @@ import shutil
 import struct
 import unittest
 
-from cli import BAD_FILE, FAILED, LLM, NO_LIBRARY, OK, OPS, STATE, USAGE, VALUES, TestCase, case, manifest, tensor, tool
+from cli import (BAD_FILE, DECODERS, FAILED, LLM, NO_LIBRARY, OK, OPS, STATE, USAGE, VALUES, TestCase, case, manifest, tensor,
+                 tool)
 
 MANIFEST = OPS / "manifest.json"
 NAMES = [c["name"] for c in manifest(OPS)["cases"]]
@@ -34,15 +35,21 @@ class Whole(Verify):
     def test_language_models(self):
         self.check(LLM)
 
+    def test_decoders(self):
+        results = self.check(DECODERS)
+        self.assertEqual(list(results), [c["name"] for c in manifest(DECODERS)["cases"]])
+
     def test_state_and_values(self):
         self.check(STATE)
         self.check(VALUES)
 
     def test_without_optional_capabilities(self):
-        self.assertEqual(list(self.check(OPS, env={"PTERYX_DISABLE": "f16,subgroups"})), NAMES)
+        masked = {"PTERYX_DISABLE": "f16,subgroups"}
+        self.assertEqual(list(self.check(OPS, env=masked)), NAMES)
+        self.check(DECODERS, env=masked)
 
     def test_on_the_cpu(self):
-        for folder in (OPS, STATE, VALUES):
+        for folder in (OPS, STATE, VALUES, DECODERS):
             self.check(folder, "--cpu")
 
 
@@ -56,9 +63,8 @@ class Routes(Verify):
         self.assertGreater(len(users), 10)
         operators = {(folder, c["name"]): self.operators(folder, c)
                      for folder in (OPS, LLM) for c in manifest(folder)["cases"]}
+        operators[DECODERS, "llama_8da4w"] = self.operators(DECODERS, case(DECODERS, "llama_8da4w"))
         for route, names in users.items():
-            if route.startswith("choose_qparams:"):
-                continue  # no committed program has one; the operator's own tests run its routes
             cases = [case for case, used in operators.items() if used & names]
             with self.subTest(route):
                 self.assertNotEqual(cases, [])
@@ -150,6 +156,11 @@ class Wrong(TestCase):
         self.assertIn("run 0 output 0 type: expected i32, got f32", self.verify(c).stdout)
         c["runs"][0]["outputs"] *= 2
         self.assertIn("run 0: expected 2 outputs, got 1", self.verify(c).stdout)
+
+    def test_method(self):
+        c = self.copy("add")
+        c["runs"][0]["method"] = "backward"
+        self.assertIn("'backward'", self.verify(c).stdout)
 
     def test_case_that_cannot_be_read(self):
         def without(key):

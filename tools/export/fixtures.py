@@ -32,25 +32,30 @@ class Writer:
 
     def add(self, name, suite, pte, runs, atol, rtol, **extra):
         """pte: bytes, or the path of a file that is already in out_dir.
-        runs: [(inputs, outputs)], both tuples of tensors.  extra: free-form notes."""
+        runs: [(inputs, outputs)], both tuples of tensors, or [(inputs, outputs, method)] of a
+        program with several methods.  extra: free-form notes."""
         if isinstance(pte, bytes):
             with open(os.path.join(self.dir, name + ".pte"), "wb") as f:
                 f.write(pte)
-        data = bytearray()
+        data, places = bytearray(), {}
 
         def put(t):
-            t = t.detach().contiguous()
-            data.extend(bytes(-len(data) % 16))
-            entry = {"dtype": DTYPES[t.dtype], "shape": list(t.shape),
-                     "file": name + ".bin", "offset": len(data)}
-            data.extend(t.numpy().tobytes())
-            return entry
+            """Equal tensors, such as a cache that comes out of one run and goes into the next, are written once."""
+            raw = t.detach().contiguous().numpy().tobytes()
+            if raw not in places:
+                data.extend(bytes(-len(data) % 16))
+                places[raw] = len(data)
+                data.extend(raw)
+            return {"dtype": DTYPES[t.dtype], "shape": list(t.shape),
+                    "file": name + ".bin", "offset": places[raw]}
 
-        runs = [{"inputs": [put(t) for t in ins], "outputs": [put(t) for t in outs]}
-                for ins, outs in runs]
+        runs = [{**({"method": method[0]} if method else {}),
+                 "inputs": [put(t) for t in ins], "outputs": [put(t) for t in outs]}
+                for ins, outs, *method in runs]
         with open(os.path.join(self.dir, name + ".bin"), "wb") as f:
             f.write(data)
-        self.cases.append({"name": name, "suite": suite, "pte": name + ".pte", "method": "forward",
+        self.cases.append({"name": name, "suite": suite, "pte": name + ".pte",
+                           **({} if "method" in runs[0] else {"method": "forward"}),
                            "atol": atol, "rtol": rtol, "runs": runs, **extra})
 
     def close(self):

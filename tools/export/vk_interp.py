@@ -297,8 +297,9 @@ PRIMS = {"add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, 
          "sym_float": float, "sym_int": int, "sym_max": max, "sym_min": min, "sym_not": lambda x: not x, "sym_ite": lambda c, x, y: x if c else y}
 
 class Program:
-    """Loads one method; state (mutable buffers, KV caches) persists between run() calls."""
-    def __init__(self, path, method="forward", f64=False, ptd=()):
+    """Loads one method; state (mutable buffers, KV caches) persists between run() calls.  With beside, another method of the
+    same file, buffers in memory 2 are shared: the exporter puts those of share_mutable_buffers there, and nothing else."""
+    def __init__(self, path, method="forward", f64=False, ptd=(), beside=None):
         self.f = open(path, "rb").read(); self.P = D.parse_program(self.f); P = self.P
         self.plan = next(p for p in P["plans"] if p["name"] == method)
         named = {k: D.segment(self.f, P, s) for k, s in (P["named_data"] or [])}
@@ -311,6 +312,7 @@ class Program:
             assert d["id"] == "VulkanBackend"
             self.delegates.append(Graph(D.blob_of(self.f, P, d), named, f64))
         self.memory = [torch.zeros(n, dtype=torch.uint8) for n in self.plan["non_const_buffer_sizes"]]
+        if beside is not None: self.memory[2:3] = beside.memory[2:3]
         cs, ms = P["constant_segment"], P["mutable_data_segments"]
         self.v = []
         for k, x in self.plan["values"]:
