@@ -151,7 +151,7 @@ Status Model::take(TokenizerPtr tokenizer) {
   tokenizer_ = std::move(tokenizer);
   PTERYX_TRY(check_fit(*tokenizer_, info_.vocabulary));
   const Vocabulary& v = tokenizer_->vocabulary();
-  if (!info_.bos && v.bos) info_.bos = *v.bos;
+  if (!info_.bos) info_.bos = v.bos;
   for (const TokenId id : v.eos) {
     if (std::find(info_.eos.begin(), info_.eos.end(), id) == info_.eos.end())
       info_.eos.push_back(id);
