@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "pteryx/generate/testing/models.h"
 #include "pteryx/gpu/device.h"
 #include "pteryx/gpu/testing/compute.h"
 #include "pteryx/llm.h"
@@ -44,17 +45,8 @@ SourcePtr open(const std::string& path) {
 
 std::unique_ptr<Model> load(const std::string& tokenizer = "") {
   ModelOptions options;
-  options.load.device = device();
   if (!tokenizer.empty()) options.tokenizer = open(tokenizer);
-  auto m = Model::load(std::string(PTERYX_TEST_DATA) + "/fixtures/llm/qwen3_like_q4.pte", options);
-  EXPECT_TRUE(m.ok()) << m.status().message();
-  return m.ok() ? std::move(m).value() : nullptr;
-}
-
-std::unique_ptr<Sequence> sequence(Model& model) {
-  auto s = Sequence::create(model);
-  EXPECT_TRUE(s.ok()) << s.status().message();
-  return s.ok() ? std::move(s).value() : nullptr;
+  return load_fixture("qwen3_like_q4", options);
 }
 
 // With text.

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "pteryx/generate/testing/models.h"
 #include "pteryx/gpu/device.h"
 #include "pteryx/gpu/testing/compute.h"
 #include "pteryx/llm.h"
@@ -15,17 +16,8 @@ using Ids = std::vector<TokenId>;
 
 std::unique_ptr<Model> load(const std::string& name, bool cpu_only = false) {
   ModelOptions options;
-  options.load.device = gpu::shared_device();
   options.load.cpu_only = cpu_only;
-  auto m = Model::load(std::string(PTERYX_TEST_DATA) + "/fixtures/llm/" + name + ".pte", options);
-  EXPECT_TRUE(m.ok()) << m.status().message();
-  return m.ok() ? std::move(m).value() : nullptr;
-}
-
-std::unique_ptr<Sequence> sequence(Model& model) {
-  auto s = Sequence::create(model);
-  EXPECT_TRUE(s.ok()) << s.status().message();
-  return s.ok() ? std::move(s).value() : nullptr;
+  return load_fixture(name, options);
 }
 
 GenerateOptions options(uint64_t seed, int64_t count) {
@@ -68,6 +60,7 @@ TEST(Sequence, InterleavedOnesGiveWhatEachGivesAlone) {
       const auto m = load(name, cpu_only);
       const std::vector<Ids> prompts = {kOne, kTwo, kThree};
       std::vector<Ids> want;
+      want.reserve(prompts.size());
       for (size_t i = 0; i < prompts.size(); ++i)
         want.push_back(run(*sequence(*m), prompts[i], options(i + 1, count)));
       std::vector<std::unique_ptr<Sequence>> sequences;

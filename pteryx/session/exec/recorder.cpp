@@ -62,6 +62,15 @@ void Recorder::make_key(const Block& b, const ops::Live& live, uint64_t state) {
   }
 }
 
+// Of the key at hand.
+std::unique_ptr<Recording> Recorder::empty_recording() const {
+  auto made = std::make_unique<Recording>();
+  made->key = key_;
+  made->hash = hash_of(key_);
+  made->last_used = clock_;
+  return made;
+}
+
 void Recorder::warm(std::vector<std::optional<NodePlan>> plans, uint64_t state) {
   for (size_t at = 0; at < layout_.blocks.size(); ++at) {
     bool all = true;
@@ -81,13 +90,13 @@ void Recorder::record_at_bound(size_t at, std::vector<std::optional<NodePlan>>& 
                                uint64_t state) {
   const Block& b = layout_.blocks[at];
   make_key(b, layout_.bound, state);
-  auto made = std::make_unique<Recording>();
-  made->key = key_;
-  made->hash = hash_of(key_);
+  std::unique_ptr<Recording> made = empty_recording();
   made->live = layout_.bound;
-  record_spans(b, *made, [&](uint32_t node, Draft& d) {
+  const Status recorded = record_spans(b, *made, [&](uint32_t node, Draft& d) -> Status {
     add_plan(std::move(*std::exchange(plans[node], std::nullopt)), d);
+    return {};
   });
+  PTERYX_DCHECK(recorded.ok());
   warm_.push_back({at, made.get()});
   recordings_[at].push_back(std::move(made));
 }
@@ -116,10 +125,7 @@ Result<Recording*> Recorder::find(size_t at, const ops::Live& live, uint64_t sta
     r->last_used = clock_;
     return r.get();
   }
-  auto made = std::make_unique<Recording>();
-  made->key = key_;
-  made->hash = hash;
-  made->last_used = clock_;
+  std::unique_ptr<Recording> made = empty_recording();
   PTERYX_TRY(record(b, live, *made));
   make_room(cache, state);
   cache.push_back(std::move(made));
@@ -187,28 +193,25 @@ Status Recorder::record(const Block& b, const ops::Live& live, Recording& r) {
     ops::Shapes shapes(n, r.live);
     PTERYX_TRY(layout_.defs[i]->shape(n, shapes));
   }
-  Status planned;
-  record_spans(b, r, [&](uint32_t node, Draft& d) {
-    if (planned.ok()) planned = plan_node(node, d);
-  });
-  return planned;
+  return record_spans(b, r, [&](uint32_t node, Draft& d) { return plan_node(node, d); });
 }
 
 // `plan` adds what a node does to the draft.
-void Recorder::record_spans(const Block& b, Recording& r,
-                            const std::function<void(uint32_t, Draft&)>& plan) {
+Status Recorder::record_spans(const Block& b, Recording& r,
+                              const std::function<Status(uint32_t, Draft&)>& plan) {
   Draft d{r};
   for (const Span& span : b.spans) {
     r.span_begin.push_back(static_cast<uint32_t>(d.planned.size()));
     r.state_end.push_back(r.span_begin.back());
     for (const uint32_t node : span.nodes) {
-      plan(node, d);
+      PTERYX_TRY(plan(node, d));
       if (layout_.changes_state[node]) r.state_end.back() = static_cast<uint32_t>(d.planned.size());
     }
   }
   r.span_begin.push_back(static_cast<uint32_t>(d.planned.size()));
   bind(d);
   add_downloads(b, r);
+  return {};
 }
 
 void Recorder::bind(Draft& d) {

@@ -97,8 +97,9 @@ class Recorder {
   Result<bool> holds(const Block& b, const ops::Live& live, Recording& r) const;
   void make_room(std::vector<std::unique_ptr<Recording>>& cache, uint64_t state) const;
   Status record(const Block& b, const ops::Live& live, Recording& r);
-  void record_spans(const Block& b, Recording& r,
-                    const std::function<void(uint32_t, Draft&)>& plan);
+  Status record_spans(const Block& b, Recording& r,
+                      const std::function<Status(uint32_t, Draft&)>& plan);
+  std::unique_ptr<Recording> empty_recording() const;
   Status plan_node(uint32_t node, Draft& d);
   void add_plan(NodePlan plan, Draft& d);
   void record_at_bound(size_t block, std::vector<std::optional<NodePlan>>& plans, uint64_t state);

@@ -197,12 +197,4 @@ Result<bool> StateBytes::advance() {
   return true;
 }
 
-uint64_t State::gpu_bytes() const {
-  uint64_t bytes = 0;
-  for (const Part& p : parts_) {
-    if (p.buffer.get() != gpu::BufferId::kNone) bytes += layout_.roots[p.root].gpu_bytes;
-  }
-  return bytes;
-}
-
 }  // namespace pteryx::exec

@@ -41,8 +41,6 @@ class State {
     std::optional<ConstantBytes> initial;  // none: zero
   };
   std::span<Part> parts() { return parts_; }
-  std::span<const Part> parts() const { return parts_; }
-  uint64_t gpu_bytes() const;
 
  private:
   friend class StateBytes;

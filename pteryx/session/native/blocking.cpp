@@ -6,16 +6,14 @@
 #include <vector>
 
 #include "pteryx/gpu/native/blocking.h"
+#include "pteryx/program/native/files.h"
 
 namespace pteryx {
 
 Result<Files> open_files(const std::string& path, LoadOptions& options) {
   Files files;
   PTERYX_ASSIGN(files.program, map_source(path));
-  for (const std::string& data_path : options.data_files) {
-    PTERYX_ASSIGN(SourcePtr file, map_source(data_path));
-    files.data.push_back(std::move(file));
-  }
+  PTERYX_ASSIGN(files.data, program::map_files(options.data_files));
   if (options.device != nullptr) return files;
   if (options.progress && !options.progress("opening the GPU", 0, 0))
     return Status(Code::kCancelled, "load cancelled while opening the GPU");
