@@ -227,8 +227,11 @@ Runner::Runner(graph::Graph g, const RunOptions& options) : constants_(device(),
       options.routes.empty() ? gpu::variable("PTERYX_ROUTE") : options.routes;
   const ops::PlanContext context = must(make_context(device()->caps(), routes, options.precision));
   Layout layout = must(make_layout(g, context, {}));
-  method_ = std::make_unique<exec::Method>(std::move(g), std::move(layout), context, constants_,
-                                           kRecordings);
+  std::vector<exec::StateRoot> roots = must(states_.add(g, layout));
+  states_.begin(constants_);
+  method_ = std::make_unique<exec::Method>(std::move(g), std::move(layout),
+                                           exec::Method::States{states_, std::move(roots)}, context,
+                                           constants_, kRecordings);
   must(blocking::load(*method_, *device()));
   run();
   const uint64_t before = device()->counters().dispatches;

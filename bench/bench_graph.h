@@ -56,6 +56,7 @@ class Runner {
 
  private:
   exec::ConstantPool constants_;
+  exec::StateGroup states_;
   std::unique_ptr<exec::Method> method_;
   uint64_t dispatches_ = 0;
 };

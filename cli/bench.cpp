@@ -95,7 +95,7 @@ Result<Row> bench_text(llm::Sequence& s, int64_t context, int64_t count, int rep
     int64_t started = 0;
     for (int64_t taken = 0; taken < count; ++taken) {
       const auto before = Clock::now();
-      for (; started < count && steps.under_way() < steps.depth(); ++started)
+      for (; started < count && steps.can_start(); ++started)
         PTERYX_TRY(blocking::start_next(steps, context + 1 + started));
       host += seconds_since(before);
       auto token = blocking::take(steps);

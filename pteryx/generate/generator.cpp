@@ -225,7 +225,7 @@ Result<bool> Generator::take_token() {
 // Whether another step may run ahead and can be of use.
 bool Generator::wants_more() const {
   const Steps& steps = sequence_.steps();
-  if (steps.under_way() >= steps.depth()) return false;
+  if (!steps.can_start()) return false;
   const int64_t drawn = timings_.new_tokens + steps.under_way();
   const bool enough = options_.max_new_tokens >= 0 && drawn >= options_.max_new_tokens;
   return !enough && position_ < sequence_.model().info().context;

@@ -15,8 +15,6 @@
 namespace pteryx::llm {
 namespace {
 
-constexpr std::string_view kMethod = Steps::kMethod;
-
 // What is fetched of a program's blobs, in this order.
 enum Text : uint8_t { kTemplate, kTokenizer, kTokenizerKind };
 
@@ -123,19 +121,18 @@ Model::Model(std::string name, Session session, uint32_t depth)
 Model::~Model() = default;
 
 Status Model::read_info() {
-  const MethodInfo* forward = find(session_, kMethod);
-  if (forward == nullptr || forward->inputs.size() != 3 || forward->outputs.size() != 2) {
-    return unsupported(
-        fmt::format("{} is not a language model with a KV cache: expected a method "
-                    "'forward' (tokens [1, S], position [1]) -> logits",
-                    name_));
+  const auto methods = Steps::find(session_);
+  if (!methods.ok()) {
+    return unsupported(fmt::format("{} is not a language model with a KV cache: {}", name_,
+                                   methods.status().message()));
   }
-  const Dims& tokens = forward->inputs[0].dims;
-  info_.vocabulary = forward->outputs[0].dims.back();
+  const MethodInfo& prompt = *find(session_, methods->prompt);
+  const Dims& tokens = prompt.inputs[0].dims;
+  info_.vocabulary = prompt.outputs[0].dims.back();
   info_.chunk = tokens.back();
   if (const auto longest = number(session_, "get_max_seq_len"); longest && *longest > 0)
     info_.chunk = std::min(info_.chunk, *longest);
-  PTERYX_ASSIGN(info_.context, Steps::capacity(session_, kMethod));
+  PTERYX_ASSIGN(info_.context, Steps::capacity(session_));
   if (const auto context = number(session_, "get_max_context_len"); context && *context > 0)
     info_.context = std::min(info_.context, *context);
   const auto is_token = [&](int64_t id) { return id >= 0 && id < info_.vocabulary; };

@@ -25,7 +25,7 @@ Result<std::unique_ptr<Sequence>> Sequence::create(Model& model) {
   std::unique_ptr<Sequence> s(new Sequence(model));
   s->borrows_caches_ = !model.lends_caches_;
   const auto caches = s->borrows_caches_ ? Steps::Caches::kSession : Steps::Caches::kOwn;
-  PTERYX_ASSIGN(s->steps_, Steps::open(model.session_, Steps::kMethod, model.depth_, caches));
+  PTERYX_ASSIGN(s->steps_, Steps::open(model.session_, model.depth_, caches));
   model.lends_caches_ = true;
   return s;
 }

@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/graph/build.h"
 
+#include <map>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -23,10 +25,11 @@ constexpr std::string_view kCopyIndex = "executorch_prim::et_copy_index.tensor";
 
 class Builder {
  public:
-  Builder(const program::Program& program, const MethodRecord& method, const OpLookup& ops)
+  Builder(const program::Program& program, const MethodRecord& method, const Sharing& sharing,
+          const OpLookup& ops)
       : method_(method),
         out_(ops),
-        addresses_(method, out_),
+        addresses_(method, sharing, out_),
         delegates_(program, method, out_, addresses_) {}
 
   Result<Graph> build() && {
@@ -183,11 +186,47 @@ class Builder {
   ValueId null_ = kNoValue;
 };
 
+// Memory 1 is a method's own. The exporter gives buffers that methods share a memory behind it, as
+// large in each of them, where each buffer has one place for all.
+std::set<uint32_t> shared_memories(std::span<const MethodRecord* const> methods) {
+  constexpr uint32_t kFirst = 2;
+  std::map<std::pair<uint32_t, uint64_t>, uint32_t> count;  // of a memory of a size
+  std::set<uint32_t> shared;
+  for (const MethodRecord* m : methods) {
+    for (uint32_t i = kFirst; i < m->buffer_sizes.size(); ++i) {
+      if (m->buffer_sizes[i] > 0 && ++count[{i, m->buffer_sizes[i]}] > 1) shared.insert(i);
+    }
+  }
+  return shared;
+}
+
+void add_shared_states(const Graph& g, std::set<SharedPlace>& to) {
+  for (const Value& v : g.values) {
+    if (const auto* t = std::get_if<Tensor>(&v); t != nullptr && t->shared) to.insert(*t->shared);
+  }
+}
+
 }  // namespace
 
 Result<Graph> build_graph(const program::Program& program, const program::MethodRecord& method,
                           const OpLookup& ops) {
-  return Builder(program, method, ops).build();
+  return Builder(program, method, {}, ops).build();
+}
+
+std::vector<Result<Graph>> build_graphs(const program::Program& program,
+                                        std::span<const MethodRecord* const> methods,
+                                        const OpLookup& ops) {
+  Sharing sharing{.memories = shared_memories(methods), .states = {}};
+  std::vector<Result<Graph>> graphs;
+  for (const MethodRecord* m : methods) {
+    graphs.push_back(Builder(program, *m, sharing, ops).build());
+    if (graphs.back().ok()) add_shared_states(*graphs.back(), sharing.states);
+  }
+  // What a method writes only is seen to be state by those that read it: once more, knowing them.
+  for (size_t i = 0; i < graphs.size() && !sharing.states.empty(); ++i) {
+    if (graphs[i].ok()) graphs[i] = Builder(program, *methods[i], sharing, ops).build();
+  }
+  return graphs;
 }
 
 }  // namespace pteryx::graph

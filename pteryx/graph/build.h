@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "pteryx/graph/graph.h"
 #include "pteryx/program/program.h"
 
@@ -12,5 +15,10 @@ namespace pteryx::graph {
 // kUnsupported (a foreign delegate).
 Result<Graph> build_graph(const program::Program& program, const program::MethodRecord& method,
                           const OpLookup& ops);
+
+// The same for methods that are used together: what they share is state of each.
+std::vector<Result<Graph>> build_graphs(const program::Program& program,
+                                        std::span<const program::MethodRecord* const> methods,
+                                        const OpLookup& ops);
 
 }  // namespace pteryx::graph

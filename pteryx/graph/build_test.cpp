@@ -47,13 +47,13 @@ struct Draft {
     m.values.push_back(std::move(v));
     return static_cast<uint32_t>(m.values.size() - 1);
   }
-  // A planned tensor at a byte offset of buffer 1; offset < 0: not planned.
-  uint32_t tensor(const Dims& sizes, int64_t offset) {
+  // A planned tensor at a byte offset of a buffer; offset < 0: not planned.
+  uint32_t tensor(const Dims& sizes, int64_t offset, uint32_t buffer = 1) {
     TensorRecord t;
     t.dtype = DType::kF32;
     t.sizes = sizes;
     for (size_t i = 0; i < sizes.rank(); ++i) t.dim_order.push_back(static_cast<uint8_t>(i));
-    if (offset >= 0) t.placement = program::Placement{1, static_cast<uint64_t>(offset)};
+    if (offset >= 0) t.placement = program::Placement{buffer, static_cast<uint64_t>(offset)};
     return value(std::move(t));
   }
   void call(const std::string& op, std::vector<uint32_t> args) {
@@ -133,6 +133,73 @@ TEST(Build, AViewLeftOutByTheExporterIsFoundByItsAddress) {
   ASSERT_EQ(g->nodes.size(), 3U);
   EXPECT_EQ(g->nodes[1].op->name, kViewOp);
   EXPECT_EQ(args_of(g->nodes[1]), (std::vector<uint32_t>{y, flat}));
+}
+
+TEST(Build, ArgumentsBehindTheLastFlagHaveNone) {
+  const OpInfo all{
+      .name = "f", .mutated = ~uint64_t{0}, .index = ~uint64_t{0}, .cache = ~uint64_t{0}};
+  EXPECT_TRUE(all.mutates(63) && all.narrows(63) && all.takes_cache(63));
+  EXPECT_FALSE(all.mutates(64) || all.narrows(64) || all.takes_cache(64));
+}
+
+// A method that adds its input to a buffer, and one that only writes the buffer.
+struct TwoMethods {
+  Draft reads, writes;
+  uint32_t read = 0;
+  uint32_t written = 0;
+
+  explicit TwoMethods(uint32_t memory) {
+    for (Draft* d : {&reads, &writes}) {
+      const uint32_t x = d->tensor({2, 3}, 0);
+      d->m.buffer_sizes.push_back(256);
+      d->m.inputs = {x};
+      (d == &reads ? read : written) = d->tensor({2, 3}, 64, memory);
+      const uint32_t y = d->tensor({2, 3}, 128);
+      d->m.outputs = {y};
+      if (d == &reads) d->call("aten::add.out", {x, read, y, y});
+      if (d == &writes) d->call("aten::relu.out", {x, written, written});
+      if (d == &writes) d->call("aten::relu.out", {x, y, y});
+    }
+  }
+  std::vector<Graph> build() const {
+    static const Ops ops;
+    const MethodRecord* methods[] = {&writes.m, &reads.m};
+    std::vector<Graph> graphs;
+    for (auto& g : build_graphs(program::Program(), methods, ops)) {
+      EXPECT_TRUE(g.ok()) << g.status().message();
+      if (g.ok()) graphs.push_back(std::move(g).value());
+    }
+    return graphs;
+  }
+};
+
+TEST(Build, WhatOneMethodReadsIsStateOfThoseThatWriteIt) {
+  const TwoMethods two(2);
+  const std::vector<Graph> graphs = two.build();
+  ASSERT_EQ(graphs.size(), 2U);
+  for (const Tensor* t :
+       {graphs[0].tensor(ValueId{two.written}), graphs[1].tensor(ValueId{two.read})}) {
+    EXPECT_TRUE(t->state);
+    EXPECT_EQ(t->shared, (SharedPlace{.memory = 2, .offset = 64}));
+  }
+}
+
+TEST(Build, AMethodsOwnMemoryIsNotShared) {
+  const TwoMethods two(1);
+  const std::vector<Graph> graphs = two.build();
+  ASSERT_EQ(graphs.size(), 2U);
+  EXPECT_FALSE(graphs[0].tensor(ValueId{two.written})->state);
+  EXPECT_TRUE(graphs[1].tensor(ValueId{two.read})->state);
+  EXPECT_FALSE(graphs[1].tensor(ValueId{two.read})->shared);
+}
+
+TEST(Build, MemoriesOfDifferentSizesAreNotShared) {
+  TwoMethods two(2);
+  two.writes.m.buffer_sizes.back() = 512;
+  const std::vector<Graph> graphs = two.build();
+  ASSERT_EQ(graphs.size(), 2U);
+  EXPECT_FALSE(graphs[0].tensor(ValueId{two.written})->state);
+  EXPECT_FALSE(graphs[1].tensor(ValueId{two.read})->shared);
 }
 
 TEST(Build, AnAddressHeldByAnotherSizeIsAnError) {

@@ -24,6 +24,13 @@ enum class ValueId : uint32_t {};
 inline constexpr ValueId kNoValue{std::numeric_limits<uint32_t>::max()};
 constexpr uint32_t index(ValueId id) { return static_cast<uint32_t>(id); }
 
+// Where state is that several methods of a program see: a byte of one of the planned memories.
+struct SharedPlace {
+  uint32_t memory = 0;
+  uint64_t offset = 0;
+  friend auto operator<=>(const SharedPlace&, const SharedPlace&) = default;
+};
+
 struct Null {};
 // Contents are dense row-major in the live dims, whatever order the file kept them in.
 struct Tensor {
@@ -34,7 +41,8 @@ struct Tensor {
   std::vector<uint8_t> dim_order;    // of `data`; empty = row-major
   std::optional<DType> stored = {};  // type of `data` where it is another; converted when read
   bool state = false;                // keeps its contents between runs
-  bool dynamic = false;              // a method input whose live dims may be smaller than max
+  std::optional<SharedPlace> shared = {};  // of state that is not this method's alone
+  bool dynamic = false;                    // a method input whose live dims may be smaller than max
   std::string unsupported = {};  // why there can be no such tensor; only its uses are known then
 
   bool has_data() const { return !data.empty(); }
@@ -73,6 +81,14 @@ struct OpInfo {
   uint64_t index = 0;    // bit i: argument i may be i64 where the graph computes in i32
   uint64_t cache = 0;    // bit i: argument i is a KV cache, of any float type
   uint32_t op = 0;       // index into the operator table
+
+  // Of the argument at a position of any size: files may have more than there are bits.
+  bool mutates(size_t arg) const { return has(mutated, arg); }
+  bool narrows(size_t arg) const { return has(index, arg); }
+  bool takes_cache(size_t arg) const { return has(cache, arg); }
+
+ private:
+  static bool has(uint64_t bits, size_t arg) { return arg < 64 && ((bits >> arg) & 1U) != 0; }
 };
 class OpLookup {
  public:

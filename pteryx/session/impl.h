@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "pteryx/pteryx.h"
 #include "pteryx/session/exec/constants.h"
 #include "pteryx/session/exec/method.h"
+#include "pteryx/session/exec/state_group.h"
 
 namespace pteryx {
 
@@ -17,6 +19,7 @@ struct Session::Impl {
   program::Program program;
   std::shared_ptr<gpu::Device> device;
   std::unique_ptr<exec::ConstantPool> constants;
+  std::deque<exec::StateGroup> states;
   std::vector<MethodInfo> infos;
   std::vector<std::unique_ptr<exec::Method>> methods;
 };

@@ -203,11 +203,13 @@ Result<ProgramReport> inspect(const std::string& path, const InspectOptions& opt
   PTERYX_ASSIGN(const ops::PlanContext context,
                 make_context(planning_caps(), options.routes, options.precision));
   ProgramReport report{path, program.file_bytes(), program.named_data().size(), {}};
-  for (const program::MethodRecord& record : program.methods()) {
+  std::vector<const program::MethodRecord*> records;
+  for (const program::MethodRecord& record : program.methods()) records.push_back(&record);
+  for (auto& graph : graph::build_graphs(program, records, ops::lookup())) {
+    const program::MethodRecord& record = *records[report.methods.size()];
     MethodReport m;
     m.info.name = record.name;
     m.delegates = record.delegates.size();
-    auto graph = graph::build_graph(program, record, ops::lookup());
     if (!graph.ok()) {
       if (graph.status().code() != Code::kUnsupported) {
         return std::move(graph).status().during(

@@ -129,6 +129,33 @@ TEST(KvCache, WhatElseIsUsedStaysAsItIs) {
   }
 }
 
+TEST(KvCache, WhatOneMethodCannotChangeStaysInAllThatShareIt) {
+  constexpr graph::SharedPlace kFree{.memory = 2, .offset = 0};
+  constexpr graph::SharedPlace kUsed{.memory = 2, .offset = 4096};
+  Draft attends;
+  Draft uses;
+  for (Draft* d : {&attends, &uses}) {
+    for (const graph::SharedPlace place : {kFree, kUsed}) {
+      const ValueId id = d->state();
+      std::get<Tensor>(d->g.values[graph::index(id)]).shared = place;
+      d->update(id);
+      if (d == &uses && place == kUsed)
+        d->call("aten.relu.default", {id, d->tensor({1, 16, 2, 8})});
+    }
+  }
+  std::set<graph::SharedPlace> fixed;
+  for (const Draft* d : {&attends, &uses}) graph::find_fixed_caches(d->g, DType::kF16, fixed);
+  EXPECT_EQ(fixed, std::set{kUsed});
+  for (Draft* d : {&attends, &uses}) {
+    const CacheTypes set = set_cache_type(d->g, DType::kF16, fixed);
+    EXPECT_EQ(set.of_type, 1U);
+    EXPECT_EQ(set.others, 1U);
+    const std::string why = d == &attends ? "is shared with a method where it cannot change"
+                                          : "is also used by aten.relu.default";
+    EXPECT_NE(set.why.find(why), std::string::npos) << set.why;
+  }
+}
+
 TEST(KvCache, StateOfOtherOperatorsIsNamed) {
   Draft d;
   const ValueId small = d.state({4});

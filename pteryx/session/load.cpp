@@ -2,6 +2,7 @@
 #include "pteryx/program/load.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -21,7 +22,10 @@ struct SessionLoad::Impl {
   enum class Stage : uint8_t { kProgram, kPlans, kMethods, kDone };
   struct Planned {
     graph::Graph graph;
-    Layout layout;
+    std::string note = {};
+    Layout layout = {};
+    exec::StateGroup* states = nullptr;
+    std::vector<exec::StateRoot> state_roots = {};
   };
 
   std::string name;  // of the program's source
@@ -32,22 +36,23 @@ struct SessionLoad::Impl {
   ops::PlanContext context = {};
   std::vector<Planned> planned = {};
   MemoryNeed need = {};
-  graph::CacheTypes caches = {};  // of all methods
+  exec::StateGroup* shared_states = nullptr;  // of the methods that share some
   uint64_t uploaded = 0;
 
   Status tell(std::string_view what, uint64_t done = 0, uint64_t total = 0) const {
     if (!options.progress || options.progress(what, done, total)) return {};
     return {Code::kCancelled, fmt::format("load cancelled while {}", what)};
   }
-  bool is_selected(std::string_view method) const {
-    return options.methods.empty() || std::find(options.methods.begin(), options.methods.end(),
-                                                method) != options.methods.end();
+  Status during(Status s, std::string_view method) const {
+    return std::move(s).during(fmt::format("loading method '{}' of {}", method, name));
   }
   Result<bool> advance();
   Status check_options();
-  std::string set_caches(graph::Graph& g);
-  Status check_caches() const;
-  Status plan(const program::MethodRecord& record);
+  std::vector<const program::MethodRecord*> selected() const;
+  Status build_graphs();
+  Status set_caches();
+  Status plan(Planned& p);
+  Status add_states(Planned& p);
   Status make_methods();
 };
 
@@ -74,10 +79,9 @@ Result<bool> SessionLoad::Impl::advance() {
       [[fallthrough]];
     }
     case Stage::kPlans:
-      for (const program::MethodRecord& record : session->program.methods()) {
-        if (is_selected(record.name)) PTERYX_TRY(plan(record));
-      }
-      PTERYX_TRY(check_caches());
+      PTERYX_TRY(build_graphs());
+      PTERYX_TRY(set_caches());
+      for (Planned& p : planned) PTERYX_TRY(plan(p));
       PTERYX_TRY(make_methods());
       stage = Stage::kMethods;
       [[fallthrough]];
@@ -119,49 +123,83 @@ Status SessionLoad::Impl::check_options() {
   return {};
 }
 
-// What is to be noted of the method's KV caches.
-std::string SessionLoad::Impl::set_caches(graph::Graph& g) {
-  if (!options.kv_cache) return "";
-  const graph::CacheTypes set = graph::set_cache_type(g, *options.kv_cache);
-  if (caches.others == 0 && !set.why.empty()) caches.why = set.why;
-  caches.of_type += set.of_type;
-  caches.others += set.others;
-  if (set.others == 0) return "";
-  return fmt::format("{} of {} KV caches of '{}' are not {}: {}", set.others,
-                     set.of_type + set.others, g.method, pteryx::name(*options.kv_cache), set.why);
+std::vector<const program::MethodRecord*> SessionLoad::Impl::selected() const {
+  std::vector<const program::MethodRecord*> records;
+  for (const program::MethodRecord& record : session->program.methods()) {
+    const auto& names = options.methods;
+    if (names.empty() || std::find(names.begin(), names.end(), record.name) != names.end())
+      records.push_back(&record);
+  }
+  return records;
 }
 
-Status SessionLoad::Impl::check_caches() const {
-  if (!options.kv_cache || caches.of_type > 0) return {};
+Status SessionLoad::Impl::build_graphs() {
+  const std::vector<const program::MethodRecord*> records = selected();
+  for (auto& graph : graph::build_graphs(session->program, records, ops::lookup())) {
+    const std::string& method = records[planned.size()]->name;
+    if (!graph.ok()) return during(std::move(graph).status(), method);
+    if (options.all_logits) graph::keep_all_logits(*graph);
+    if (options.testing.fuse) graph::run_passes(*graph, ops::lookup());
+    planned.push_back({.graph = std::move(graph).value()});
+  }
+  return {};
+}
+
+// A cache that methods share has one type: that of the file where one of them cannot take another.
+Status SessionLoad::Impl::set_caches() {
+  if (!options.kv_cache) return {};
+  std::set<graph::SharedPlace> fixed;
+  for (const Planned& p : planned) graph::find_fixed_caches(p.graph, *options.kv_cache, fixed);
+  graph::CacheTypes all;
+  for (Planned& p : planned) {
+    const graph::CacheTypes set = graph::set_cache_type(p.graph, *options.kv_cache, fixed);
+    if (all.others == 0 && !set.why.empty()) all.why = set.why;
+    all.of_type += set.of_type;
+    all.others += set.others;
+    if (set.others == 0) continue;
+    p.note = fmt::format("{} of {} KV caches of '{}' are not {}: {}", set.others,
+                         set.of_type + set.others, p.graph.method, pteryx::name(*options.kv_cache),
+                         set.why);
+  }
+  if (all.of_type > 0) return {};
   return unsupported(fmt::format("{}: no KV cache can be {}: {}", name,
                                  pteryx::name(*options.kv_cache),
-                                 caches.why.empty() ? "the program has none" : caches.why));
+                                 all.why.empty() ? "the program has none" : all.why));
 }
 
-Status SessionLoad::Impl::plan(const program::MethodRecord& record) {
-  PTERYX_TRY(tell(fmt::format("planning method '{}'", record.name)));
-  const auto where = [&](Status s) {
-    return std::move(s).during(fmt::format("loading method '{}' of {}", record.name, name));
+Status SessionLoad::Impl::plan(Planned& p) {
+  const std::string& method = p.graph.method;
+  PTERYX_TRY(tell(fmt::format("planning method '{}'", method)));
+  if (options.sampling) graph::append_sampling(p.graph, ops::lookup());
+  auto layout = make_layout(p.graph, context, {.cpu_only = options.cpu_only});
+  if (!layout.ok()) return during(std::move(layout).status(), method);
+  p.layout = std::move(layout).value();
+  Status fits = check_limits(p.graph, p.layout, session->device->caps());
+  if (!fits.ok()) return during(std::move(fits), method);
+  Status added = add_states(p);
+  if (!added.ok()) return during(std::move(added), method);
+  need.constants += p.layout.memory.constants;
+  need.activations += p.layout.memory.gpu_total() - p.layout.memory.constants;
+  session->infos.push_back(describe_method(p.graph, p.layout));
+  session->infos.back().note = p.note;
+  return {};
+}
+
+Status SessionLoad::Impl::add_states(Planned& p) {
+  const auto is_shared = [](const graph::Value& v) {
+    const auto* t = std::get_if<graph::Tensor>(&v);
+    return t != nullptr && t->shared;
   };
-  auto graph = graph::build_graph(session->program, record, ops::lookup());
-  if (!graph.ok()) return where(std::move(graph).status());
-  if (options.all_logits) graph::keep_all_logits(*graph);
-  if (options.testing.fuse) graph::run_passes(*graph, ops::lookup());
-  std::string note = set_caches(*graph);
-  if (options.sampling) graph::append_sampling(*graph, ops::lookup());
-  auto layout = make_layout(*graph, context, {.cpu_only = options.cpu_only});
-  if (!layout.ok()) return where(std::move(layout).status());
-  Status fits = check_limits(*graph, *layout, session->device->caps());
-  if (!fits.ok()) return where(std::move(fits));
-  need.constants += layout->memory.constants;
-  need.activations += layout->memory.gpu_total() - layout->memory.constants;
-  session->infos.push_back(describe_method(*graph, *layout));
-  session->infos.back().note = std::move(note);
-  planned.push_back({std::move(graph).value(), std::move(layout).value()});
+  const bool shared = std::any_of(p.graph.values.begin(), p.graph.values.end(), is_shared);
+  p.states = shared ? shared_states : nullptr;
+  if (p.states == nullptr) p.states = &session->states.emplace_back();
+  if (shared) shared_states = p.states;
+  PTERYX_ASSIGN(p.state_roots, p.states->add(p.graph, p.layout));
   return {};
 }
 
 Status SessionLoad::Impl::make_methods() {
+  for (const exec::StateGroup& group : session->states) need.activations -= group.shared_bytes();
   if (options.memory_limit != 0 && need.gpu_total() > options.memory_limit) {
     return memory_error(fmt::format("{} needs {} bytes of GPU memory, the limit is {}", name,
                                     need.gpu_total(), options.memory_limit));
@@ -173,10 +211,12 @@ Status SessionLoad::Impl::make_methods() {
     uploaded += bytes;
     return tell("uploading weights", uploaded, need.constants);
   });
+  for (exec::StateGroup& group : session->states) group.begin(*session->constants);
   for (Planned& p : planned) {
     session->methods.push_back(
-        std::make_unique<exec::Method>(std::move(p.graph), std::move(p.layout), context,
-                                       *session->constants, options.testing.plan_cache));
+        std::make_unique<exec::Method>(std::move(p.graph), std::move(p.layout),
+                                       exec::Method::States{*p.states, std::move(p.state_roots)},
+                                       context, *session->constants, options.testing.plan_cache));
   }
   planned.clear();
   return {};

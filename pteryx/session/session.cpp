@@ -31,14 +31,19 @@ Result<Run> Session::start(std::string_view method, std::span<const Value> input
                            const RunOptions& options) {
   exec::Method* const m = find(method);
   if (m == nullptr) return invalid_argument(fmt::format("there is no method '{}'", method));
-  PTERYX_ASSIGN(
-      const uint64_t number,
-      m->runner().begin({.inputs = inputs, .state = &m->state(), .outputs = options.outputs}));
+  PTERYX_ASSIGN(const uint64_t number,
+                m->runner().begin(
+                    {.inputs = inputs, .state = &m->states().state(), .outputs = options.outputs}));
   return Run(*m, number);
 }
 
 Status Session::reset() {
-  for (const auto& m : impl_->methods) PTERYX_TRY(m->reset());
+  for (const auto& m : impl_->methods) {
+    if (m->runner().is_running())
+      return invalid_argument(fmt::format("a run of '{}' is under way", m->graph().method));
+  }
+  for (const auto& m : impl_->methods) m->runner().reset();
+  for (exec::StateGroup& group : impl_->states) PTERYX_TRY(group.state().reset());
   return {};
 }
 

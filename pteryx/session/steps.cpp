@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/session/steps.h"
 
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,6 +17,20 @@ constexpr size_t kPosition = 1;
 constexpr size_t kLogits = 0;
 constexpr size_t kToken = 1;
 
+// The tokens by position that sampling keeps; null where the method does not sample.
+const graph::Tensor* history_of(const graph::Graph& g) {
+  for (const graph::Node& n : g.nodes) {
+    if (n.op != nullptr && n.op->name == ops::kRememberOp) return g.tensor(n.args[1]);
+  }
+  return nullptr;
+}
+
+bool draws_tokens(const exec::Method& m) { return history_of(m.graph()) != nullptr; }
+
+bool takes_all_positions(const graph::Graph& g) {
+  return numel(g.tensor(g.inputs[kPosition])->max) > 1;
+}
+
 Status not_finite(int64_t position) {
   return invalid_program(
       fmt::format("the model's logits are not finite at position {}: the weights are damaged, or "
@@ -24,48 +39,68 @@ Status not_finite(int64_t position) {
 }
 }  // namespace
 
-Result<std::unique_ptr<Steps>> Steps::open(Session& session, std::string_view method,
-                                           uint32_t depth, Caches caches) {
-  exec::Method* const m = session.find(method);
-  if (m == nullptr) return invalid_argument(fmt::format("there is no method '{}'", method));
-  if (m->graph().inputs.size() != 3 || m->graph().outputs.size() != 2) {
-    return unsupported(fmt::format("method '{}' does not draw tokens", method));
+Result<Steps::Methods> Steps::find(const Session& session) {
+  constexpr Methods kKnown[] = {{"forward", "forward"}, {"prefill", "decode"}};
+  Status why = unsupported(
+      "it has no method 'forward', nor 'prefill' and 'decode', that takes tokens [1, S] and their "
+      "position and gives logits");
+  for (const Methods& m : kKnown) {
+    const exec::Method* const prompt = session.find(m.prompt);
+    const exec::Method* const token = session.find(m.token);
+    if (prompt == nullptr || token == nullptr) continue;
+    if (!draws_tokens(*prompt) || !draws_tokens(*token)) continue;
+    if (&prompt->states() == &token->states()) return m;
+    why = unsupported(fmt::format(
+        "methods '{}' and '{}' do not share their caches: what one reads the other does not know",
+        m.prompt, m.token));
   }
-  auto ahead = m->decode_ahead(
+  return why;
+}
+
+Result<std::unique_ptr<Steps>> Steps::open(Session& session, uint32_t depth, Caches caches) {
+  PTERYX_ASSIGN(const Methods methods, find(session));
+  exec::Method& token = *session.find(methods.token);
+  auto ahead = token.decode_ahead(
       {.token_input = kTokens, .position_input = kPosition, .token_output = kToken}, depth);
   if (!ahead.ok() && ahead.status().code() != Code::kUnsupported) return std::move(ahead).status();
-  const bool can = ahead.ok();
-  std::unique_ptr<Steps> steps(
-      new Steps(*m, session.device(), can ? depth : 1, can ? std::move(ahead).value() : nullptr));
+  std::unique_ptr<Steps> steps(new Steps(*session.find(methods.prompt), token, session.device(),
+                                         ahead.ok() ? std::move(ahead).value() : nullptr, depth));
   if (caches == Caches::kOwn) {
-    steps->own_ = m->new_state();
+    steps->own_ = token.states().new_state();
     steps->state_ = steps->own_.get();
   }
   return steps;
 }
 
-Steps::Steps(exec::Method& method, std::shared_ptr<gpu::Device> device, uint32_t depth,
-             std::unique_ptr<exec::DecodeAhead> ahead)
-    : method_(&method),
-      state_(&method.state()),
+Steps::Steps(exec::Method& prompt, exec::Method& token, std::shared_ptr<gpu::Device> device,
+             std::unique_ptr<exec::DecodeAhead> ahead, uint32_t depth)
+    : prompt_(&prompt),
+      token_(&token),
+      method_(&token),
+      state_(&token.states().state()),
       device_(std::move(device)),
-      depth_(depth),
       ahead_(std::move(ahead)),
       drawn_at_(depth) {}
 
 Steps::~Steps() {
   discard();
-  if (ahead_ != nullptr) method_->runner().forget(*ahead_);
-  if (own_ != nullptr) method_->forget(*own_);
+  if (ahead_ != nullptr) token_->runner().forget(*ahead_);
+  if (own_ == nullptr) return;
+  prompt_->forget(*own_);
+  token_->forget(*own_);
 }
 
 Status Steps::begin(Begun what, std::span<const TokenId> tokens, int64_t position,
                     exec::RunRequest request) {
   if (begun_ != Begun::kNothing) return invalid_argument("another step is being started");
+  method_ = &method_of(tokens.size());
   tokens_.assign(tokens.begin(), tokens.end());
   position_ = position;
+  // The position of the first token, or of each.
+  positions_.resize(takes_all_positions(method_->graph()) ? tokens.size() : 1);
+  std::iota(positions_.begin(), positions_.end(), position);
   inputs_ = {tensor<int64_t>({1, static_cast<int64_t>(tokens_.size())}, tokens_),
-             tensor<int64_t>({1}, std::span<const int64_t>(&position_, 1)),
+             tensor<int64_t>({static_cast<int64_t>(positions_.size())}, positions_),
              tensor<int32_t>({static_cast<int64_t>(settings_.size())},
                              std::span<const int32_t>(settings_))};
   request.inputs = inputs_;
@@ -82,11 +117,12 @@ Status Steps::feed(std::span<const TokenId> tokens, int64_t position) {
 Status Steps::start(std::span<const TokenId> tokens, int64_t position) {
   if (waiting_) return invalid_argument("no further run can be started");
   return begin(Begun::kStart, tokens, position,
-               {.outputs = uint64_t{1} << kToken, .ahead = ahead_.get()});
+               {.outputs = uint64_t{1} << kToken,
+                .ahead = is_ahead(tokens.size()) ? ahead_.get() : nullptr});
 }
 
 Status Steps::start_next(int64_t position) {
-  if (ahead_ == nullptr || !method_->runner().can_feed(*ahead_)) {
+  if (!can_feed_ || !token_->runner().can_feed(*ahead_)) {
     const TokenId token = last_;
     return start(std::span(&token, 1), position);
   }
@@ -108,9 +144,10 @@ Result<bool> Steps::advance() {
     method_->runner().cancel(run_);
     return done;
   }
+  can_feed_ = what == Begun::kStart && is_ahead(tokens_.size());
   if (what == Begun::kStart) {
-    drawn_at_[started_++ % depth_] = position_ + static_cast<int64_t>(tokens_.size()) - 1;
-    if (ahead_ == nullptr) {
+    drawn_at_[started_++ % drawn_at_.size()] = position_ + static_cast<int64_t>(tokens_.size()) - 1;
+    if (!can_feed_) {
       drawn_token_ = method_->runner().outputs()[kToken].tensor()->as<int32_t>()[0];
       waiting_ = true;
     }
@@ -151,15 +188,15 @@ Status Steps::read_logits() {
 Result<std::optional<TokenId>> Steps::take() {
   const size_t oldest = started_ - under_way();
   std::optional<int32_t> token;
-  if (ahead_ != nullptr) {
-    PTERYX_ASSIGN(token, ahead_->take());
-    if (!token) return std::optional<TokenId>();
-  } else {
-    if (!waiting_) return invalid_argument("no run is under way");
+  if (waiting_) {
     waiting_ = false;
     token = drawn_token_;
+  } else {
+    if (ahead_ == nullptr) return invalid_argument("no run is under way");
+    PTERYX_ASSIGN(token, ahead_->take());
+    if (!token) return std::optional<TokenId>();
   }
-  if (*token < 0) return not_finite(drawn_at_[oldest % depth_]);
+  if (*token < 0) return not_finite(drawn_at_[oldest % drawn_at_.size()]);
   last_ = static_cast<TokenId>(*token);
   return std::optional(last_);
 }
@@ -172,18 +209,12 @@ void Steps::discard() {
 }
 
 uint32_t Steps::under_way() const {
-  return ahead_ != nullptr ? ahead_->under_way() : (waiting_ ? 1 : 0);
+  return (ahead_ == nullptr ? 0 : ahead_->under_way()) + (waiting_ ? 1 : 0);
 }
 
-Result<int64_t> Steps::capacity(const Session& session, std::string_view method) {
-  const exec::Method* const m = session.find(method);
-  if (m != nullptr) {
-    const graph::Graph& g = m->graph();
-    for (const graph::Node& n : g.nodes) {
-      if (n.op != nullptr && n.op->name == ops::kRememberOp) return g.tensor(n.args[1])->max[0];
-    }
-  }
-  return unsupported(fmt::format("method '{}' does not draw tokens", method));
+Result<int64_t> Steps::capacity(const Session& session) {
+  PTERYX_ASSIGN(const Methods methods, find(session));
+  return history_of(session.find(methods.prompt)->graph())->max[0];
 }
 
 }  // namespace pteryx

@@ -21,16 +21,22 @@ namespace pteryx {
 
 class Steps {
  public:
-  static constexpr std::string_view kMethod = "forward";
+  struct Methods {
+    std::string_view prompt;  // takes any number of tokens
+    std::string_view token;   // takes one; the same where one method does both
+  };
+  // 'forward', or 'prefill' and 'decode' over the same caches. Errors: kUnsupported where there are
+  // none that draw tokens.
+  static Result<Methods> find(const Session& session);
 
   enum class Caches : uint8_t {
     kSession,  // those that runs of the session use too
     kOwn,
   };
   // At most `depth` steps are under way; one, where the method does not run on the GPU in one
-  // piece. `session` must outlive it. Errors: kUnsupported where the method cannot sample.
-  static Result<std::unique_ptr<Steps>> open(Session& session, std::string_view method,
-                                             uint32_t depth, Caches caches = Caches::kSession);
+  // piece. `session` must outlive it. Errors: those of find().
+  static Result<std::unique_ptr<Steps>> open(Session& session, uint32_t depth,
+                                             Caches caches = Caches::kSession);
   ~Steps();
   Steps(const Steps&) = delete;
   Steps& operator=(const Steps&) = delete;
@@ -67,40 +73,47 @@ class Steps {
   // What the caches hold, for copies of it. While nothing is begun.
   exec::State& state() const { return *state_; }
   uint32_t under_way() const;
-  // Positions that the caches of a method hold. Errors: kUnsupported where it cannot sample.
-  static Result<int64_t> capacity(const Session& session, std::string_view method);
-  uint32_t depth() const { return depth_; }
+  // False: take a token first.
+  bool can_start() const { return !waiting_ && (ahead_ == nullptr || !ahead_->is_full()); }
+  // Positions that the caches hold. Errors: those of find().
+  static Result<int64_t> capacity(const Session& session);
   gpu::Device& device() const { return *device_; }
   const std::shared_ptr<gpu::Device>& shared_device() const { return device_; }
 
  private:
   enum class Begun : uint8_t { kNothing, kFeed, kStart, kRun };
 
-  Steps(exec::Method& method, std::shared_ptr<gpu::Device> device, uint32_t depth,
-        std::unique_ptr<exec::DecodeAhead> ahead);
+  Steps(exec::Method& prompt, exec::Method& token, std::shared_ptr<gpu::Device> device,
+        std::unique_ptr<exec::DecodeAhead> ahead, uint32_t depth);
+  bool is_ahead(size_t tokens) const { return ahead_ != nullptr && &method_of(tokens) == token_; }
+  exec::Method& method_of(size_t tokens) const { return tokens == 1 ? *token_ : *prompt_; }
   Status begin(Begun what, std::span<const TokenId> tokens, int64_t position,
                exec::RunRequest request);
   Result<bool> proceed();
   Status read_logits();
 
-  exec::Method* method_;
+  exec::Method* prompt_;
+  exec::Method* token_;
+  exec::Method* method_;  // of what was begun last
   std::unique_ptr<exec::State> own_;
   exec::State* state_;
   std::shared_ptr<gpu::Device> device_;
-  uint32_t depth_;
-  std::unique_ptr<exec::DecodeAhead> ahead_;  // null: start() is done once its token is there
+  // Of token_; null: start() is done once its token is there, as it is with prompt_.
+  std::unique_ptr<exec::DecodeAhead> ahead_;
   ops::SamplingWords settings_ = ops::words_of({});
 
   Begun begun_ = Begun::kNothing;
   uint64_t run_ = 0;             // its number
   std::vector<int64_t> tokens_;  // its inputs
+  std::vector<int64_t> positions_;
   int64_t position_ = 0;
   std::array<Value, 3> inputs_;
 
   Drawn drawn_;
   TokenId last_ = 0;               // the last token that came back
-  int32_t drawn_token_ = 0;        // where there is no ahead_: what came with the last step
+  int32_t drawn_token_ = 0;        // what came with the last step, where that was not of ahead_
   bool waiting_ = false;           // and it was not taken yet
+  bool can_feed_ = false;          // the last step was of ahead_
   std::vector<int64_t> drawn_at_;  // positions of the logits of steps under way, a ring
   size_t started_ = 0;             // steps so far
 };

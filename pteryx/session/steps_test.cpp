@@ -25,6 +25,10 @@ std::string fixture(const std::string& name) {
   return std::string(PTERYX_TEST_DATA) + "/fixtures/llm/" + name + ".pte";
 }
 
+std::string decoder(const std::string& name) {
+  return std::string(PTERYX_TEST_DATA) + "/fixtures/decoders/" + name + ".pte";
+}
+
 using CacheType = std::optional<DType>;
 
 Result<Session> load_path(const std::string& path, bool sampling, CacheType caches = {}) {
@@ -42,7 +46,7 @@ Result<Session> load(const std::string& name, bool sampling, CacheType caches = 
 // Null, and a failure, where they cannot be opened.
 std::unique_ptr<Steps> open(Session& session, uint32_t depth,
                             Steps::Caches caches = Steps::Caches::kSession) {
-  auto steps = Steps::open(session, "forward", depth, caches);
+  auto steps = Steps::open(session, depth, caches);
   EXPECT_TRUE(steps.ok()) << steps.status().message();
   return steps.ok() ? std::move(steps).value() : nullptr;
 }
@@ -75,7 +79,7 @@ Ids by_steps(Steps& steps, const Ids& prompt, int64_t position, size_t count) {
   EXPECT_TRUE(blocking::start(steps, prompt, position).ok());
   position += static_cast<int64_t>(prompt.size());
   for (size_t started = 1; text.size() < count;) {
-    for (; started < count && steps.under_way() < steps.depth(); ++started)
+    for (; started < count && steps.can_start(); ++started)
       EXPECT_TRUE(blocking::start_next(steps, position++).ok());
     const auto token = blocking::take(steps);
     EXPECT_TRUE(token.ok());
@@ -100,6 +104,48 @@ TEST(Steps, GreedyTextIsThatOfTheLogits) {
       }
     }
   }
+}
+
+// Models of the same weights: one position, one of each token, methods that share their caches; and
+// caches with heads before rows.
+TEST(Steps, EveryFormOfAModelGivesTheSameText) {
+  const std::vector<std::string> groups[] = {
+      {"positions", "prefill_decode_shared", "prefill_decode_named"},
+      {"llama_static", "llama_unfused"}};
+  for (const auto& names : groups) {
+    Ids expected;
+    for (const std::string& name : names) {
+      auto session = load_path(decoder(name), true);
+      ASSERT_TRUE(session.ok()) << session.status().message();
+      const auto capacity = Steps::capacity(*session);
+      ASSERT_TRUE(capacity.ok()) << capacity.status().message();
+      EXPECT_EQ(*capacity, 64) << name;
+      for (const Steps::Caches caches : {Steps::Caches::kSession, Steps::Caches::kOwn}) {
+        const auto steps = open(*session, 3, caches);
+        ASSERT_NE(steps, nullptr);
+        Ids prompt = kPrompt;
+        if (name.starts_with("llama")) {  // one token at a time
+          for (int64_t i = 0; i < 4; ++i)
+            ASSERT_TRUE(blocking::feed(*steps, std::span(kPrompt).subspan(i, 1), i).ok());
+          prompt = {kPrompt.back()};
+        }
+        const auto read = static_cast<int64_t>(kPrompt.size() - prompt.size());
+        const Ids text = by_steps(*steps, prompt, read, 12);
+        if (expected.empty()) expected = text;
+        EXPECT_EQ(text, expected) << name;
+        // A second text: nothing of the first is fed into it.
+        EXPECT_EQ(by_steps(*steps, prompt, read, 12), expected) << name;
+      }
+    }
+  }
+}
+
+TEST(Steps, MethodsThatShareNoCachesAreRefused) {
+  auto session = load_path(decoder("prefill_decode_apart"), true);
+  ASSERT_TRUE(session.ok()) << session.status().message();
+  const auto steps = Steps::open(*session, 2);
+  EXPECT_EQ(steps.status().code(), Code::kUnsupported);
+  EXPECT_NE(steps.status().message().find("do not share their caches"), std::string_view::npos);
 }
 
 TEST(Steps, AStepCostsOneSubmitAndFourBytes) {
@@ -305,7 +351,7 @@ TEST(Steps, CachesCanBeCopiedSavedAndRestored) {
 TEST(Steps, AModelWithoutSamplingIsRefused) {
   auto session = load("qwen3_like_q4", false);
   ASSERT_TRUE(session.ok());
-  EXPECT_EQ(Steps::open(*session, "forward", 2).status().code(), Code::kUnsupported);
+  EXPECT_EQ(Steps::open(*session, 2).status().code(), Code::kUnsupported);
 }
 
 }  // namespace

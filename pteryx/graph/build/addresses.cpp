@@ -22,14 +22,23 @@ void Addresses::place_initial() {
     const TensorRecord* t = planned(i);
     if (t != nullptr && t->data) make_state(i);
   }
+  // A method that only writes such a place is the first to write what others read.
+  for (uint32_t i = 0; i < method_.values.size(); ++i) {
+    const TensorRecord* t = planned(i);
+    if (t == nullptr || latest_.contains(address(*t))) continue;
+    if (sharing_.states.contains({t->placement->buffer, t->placement->offset})) make_state(i);
+  }
   for (const uint32_t i : method_.inputs) {
     if (const TensorRecord* t = planned(i)) latest_[address(*t)] = {i, ++sequence_};
   }
 }
 
 void Addresses::make_state(uint32_t i) {
-  std::get_if<Tensor>(&out_.graph().values[i])->state = true;
-  latest_[address(*planned(i))] = {i, ++sequence_};
+  Tensor& t = *std::get_if<Tensor>(&out_.graph().values[i]);
+  const auto [memory, offset] = address(*planned(i));
+  t.state = true;
+  if (sharing_.memories.contains(memory)) t.shared = {memory, offset};
+  latest_[{memory, offset}] = {i, ++sequence_};
   states_.push_back(i);
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -15,9 +16,17 @@
 
 namespace pteryx::graph {
 
+// What a method has in common with others of its program.
+struct Sharing {
+  std::set<uint32_t> memories;   // planned memories of which there is one for all
+  std::set<SharedPlace> states;  // places there that some method keeps from run to run
+};
+
 class Addresses {
  public:
-  Addresses(const program::MethodRecord& method, Emitter& out) : method_(method), out_(out) {}
+  // All of these outlive it.
+  Addresses(const program::MethodRecord& method, const Sharing& sharing, Emitter& out)
+      : method_(method), sharing_(sharing), out_(out) {}
 
   // Before the first instruction: inputs and initial values are where they are.
   void place_initial();
@@ -39,6 +48,7 @@ class Addresses {
   void make_state(uint32_t i);
 
   const program::MethodRecord& method_;
+  const Sharing& sharing_;
   Emitter& out_;
   std::map<Address, Writer> latest_;
   std::unordered_map<uint32_t, uint32_t>

@@ -102,7 +102,7 @@ std::vector<bool> Delegates::find_mutated(const Blob& blob) const {
   for (const BlobCall& call : blob.chain) {
     const OpInfo* info = out_.ops().find(call.name);
     for (size_t a = 0; info != nullptr && a + 1 < call.args.size(); ++a) {
-      if (((info->mutated >> a) & 1U) != 0) mutated[call.args[a]] = true;
+      if (info->mutates(a)) mutated[call.args[a]] = true;
     }
     for (size_t a = 0; a + 1 < call.args.size(); ++a) {
       if (call.args[a] == call.args.back())

@@ -25,7 +25,7 @@ void Emitter::emit(std::string_view spelling, std::vector<ValueId> args) {
   const OpInfo* info = ops_.find(spelling);
   const auto* result = args.empty() ? nullptr : std::get_if<Tensor>(&g_.values[index(args.back())]);
   for (size_t a = 0; result != nullptr && a + 1 < args.size(); ++a) {
-    const bool in_place = info != nullptr && ((info->mutated >> a) & 1U) != 0;
+    const bool in_place = info != nullptr && info->mutates(a);
     if (args[a] != args.back() || in_place) continue;
     const ValueId home = args.back();
     args.back() =
@@ -58,7 +58,7 @@ void Emitter::mark_state(const Node& n) {
   };
   if (n.args.empty()) return;
   for (size_t a = 0; n.op != nullptr && a < n.args.size(); ++a) {
-    if (((n.op->mutated >> a) & 1U) != 0) mark(n.args[a]);
+    if (n.op->mutates(a)) mark(n.args[a]);
   }
   mark(n.args.back());
   if (const auto* list = std::get_if<ValueList>(&g_[n.args.back()])) {

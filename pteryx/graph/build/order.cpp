@@ -29,8 +29,7 @@ Status check_order(const Graph& g) {
   };
   for (const Node& n : g.nodes) {
     for (size_t a = 0; a + 1 < n.args.size(); ++a) {
-      const bool in_place =
-          n.op != nullptr && ((n.op->mutated >> a) & 1U) != 0 && n.args[a] == n.args.back();
+      const bool in_place = n.op != nullptr && n.op->mutates(a) && n.args[a] == n.args.back();
       if (in_place) continue;  // overwritten, not read
       PTERYX_TRY(each(n.args[a], [&](ValueId id) -> Status {
         if (ready[index(id)]) return {};

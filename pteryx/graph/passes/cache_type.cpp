@@ -19,14 +19,10 @@ std::vector<Use> find_uses(const Graph& g) {
   std::vector<Use> uses(g.values.size());
   for (uint32_t i = 0; i < g.nodes.size(); ++i) {
     const Node& n = g.nodes[i];
-    uint64_t caches = n.op == nullptr ? 0 : n.op->cache;
-    uint64_t mutated = n.op == nullptr ? 0 : n.op->mutated;
-    for (const ValueId arg : n.args) {
-      const bool cache = (caches & 1U) != 0;
-      const bool written = (mutated & 1U) != 0;
-      caches >>= 1U;
-      mutated >>= 1U;
-      for_each_value(g, arg, [&](ValueId id) {
+    for (size_t a = 0; a < n.args.size(); ++a) {
+      const bool cache = n.op != nullptr && n.op->takes_cache(a);
+      const bool written = n.op != nullptr && n.op->mutates(a);
+      for_each_value(g, n.args[a], [&](ValueId id) {
         Use& u = uses[index(id)];
         u.cache = u.cache || cache;
         u.written = u.written || (cache && written);
@@ -88,7 +84,16 @@ CacheTypes without_caches(const Graph& g, const std::vector<Use>& uses, DType ty
 
 }  // namespace
 
-CacheTypes set_cache_type(Graph& g, DType type) {
+void find_fixed_caches(const Graph& g, DType type, std::set<SharedPlace>& fixed) {
+  const std::vector<Use> uses = find_uses(g);
+  for (uint32_t v = 0; v < g.values.size(); ++v) {
+    const auto* t = std::get_if<Tensor>(&g.values[v]);
+    if (t == nullptr || !t->shared || t->dtype == type) continue;
+    if (!uses[v].cache || !obstacle(g, *t, uses[v], type).empty()) fixed.insert(*t->shared);
+  }
+}
+
+CacheTypes set_cache_type(Graph& g, DType type, const std::set<SharedPlace>& fixed) {
   const std::vector<Use> uses = find_uses(g);
   CacheTypes result;
   for (uint32_t v = 0; v < g.values.size(); ++v) {
@@ -100,7 +105,9 @@ CacheTypes set_cache_type(Graph& g, DType type) {
       ++result.of_type;
       continue;
     }
-    const std::string problem = obstacle(g, *t, uses[v], type);
+    std::string problem = obstacle(g, *t, uses[v], type);
+    if (problem.empty() && t->shared && fixed.contains(*t->shared))
+      problem = "is shared with a method where it cannot change";
     if (!problem.empty()) {
       ++result.others;
       if (result.why.empty()) result.why = sentence(g, ValueId{v}, problem);

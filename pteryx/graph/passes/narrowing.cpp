@@ -27,7 +27,7 @@ void drop_narrowing(Graph& g) {
   for (const ValueId id : g.outputs) keep(id);
   for (const Node& n : g.nodes) {
     for (size_t a = 0; a + 1 < n.args.size(); ++a) {
-      const bool takes = n.op != nullptr && ((n.op->index >> a) & 1U) != 0;
+      const bool takes = n.op != nullptr && n.op->narrows(a);
       const bool list = std::holds_alternative<ValueList>(g[n.args[a]]);
       if (takes && !list) continue;
       for_each_value(g, n.args[a], keep);

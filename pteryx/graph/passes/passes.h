@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 
 #include "pteryx/graph/graph.h"
@@ -32,9 +33,11 @@ struct CacheTypes {
   std::string why;       // a sentence on the first of these, or on what is there instead of caches
 };
 // Gives KV caches that type: state which operators take as their caches, and which nothing else
-// uses. Initial values are converted when they are written. Where there are no caches, the largest
-// state counts as one that cannot change.
-CacheTypes set_cache_type(Graph& g, DType type);
+// uses; those at `fixed` places stay. Initial values are converted when they are written. Where
+// there are no caches, the largest state counts as one that cannot change.
+CacheTypes set_cache_type(Graph& g, DType type, const std::set<SharedPlace>& fixed = {});
+// Adds the places of state that other methods share and that cannot be of that type in this one.
+void find_fixed_caches(const Graph& g, DType type, std::set<SharedPlace>& fixed);
 
 // For a method (tokens [1, S], position [1]) -> logits: adds the input `settings` and the output
 // `token`, drawn from the logits on the GPU, and a history of tokens by position. False if the

@@ -16,15 +16,74 @@ bool is_index(const Tensor* t, size_t rank) {
          (t->dtype == DType::kI64 || t->dtype == DType::kI32);
 }
 
-// Positions that the caches hold: the smallest, or 0 where there are none.
-int64_t capacity_of(const Graph& g) {
-  int64_t capacity = 0;
-  for (const Value& v : g.values) {
-    const auto* t = std::get_if<Tensor>(&v);
-    if (t == nullptr || !t->state || t->max.rank() != 4) continue;
-    capacity = capacity == 0 ? t->max[1] : std::min(capacity, t->max[1]);
+// Which dim of x an index_put writes rows of: that of the first index.
+std::optional<size_t> indexed_dim(const Graph& g, const Node& n) {
+  constexpr size_t kIndices = 1;
+  const auto* list = std::get_if<ValueList>(&g[n.args[kIndices]]);
+  if (list == nullptr) return {};
+  for (size_t i = 0; i < list->items.size(); ++i) {
+    const ValueId id = list->items[i];
+    if (id != kNoValue && !std::holds_alternative<Null>(g[id])) return i;
   }
-  return capacity;
+  return {};
+}
+
+// Positions that the caches hold: the smallest, or 0 where there are none. Attention has them in
+// dim 1 of its caches, as does state of that rank that nothing here explains.
+class Capacity {
+ public:
+  explicit Capacity(const Graph& g) : g_(g), is_cache_(g.values.size()) {
+    for (size_t i = 0; i < g.values.size(); ++i) {
+      const auto* t = std::get_if<Tensor>(&g.values[i]);
+      is_cache_[i] = t != nullptr && t->state;
+    }
+  }
+
+  int64_t find() && {
+    for (const Node& n : g_.nodes) {
+      if (n.kind != Node::Kind::kOp || n.op == nullptr || n.args.empty()) continue;
+      // Caches keep their name through views and copies, which have as many elements.
+      if (is_cache_[index(n.args[0])] && n.args.size() > 1) follow(n);
+      for (size_t a = 0; a < n.args.size(); ++a) {
+        if (n.op->takes_cache(a) && n.op->mutates(a)) add(n.args[a], 1);
+      }
+      if (!n.op->name.starts_with("aten.index_put") || !is_cache_[index(n.args[0])]) continue;
+      if (const auto dim = indexed_dim(g_, n)) add(n.args[0], *dim);
+    }
+    for (size_t i = 0; i < g_.values.size(); ++i) {
+      const auto* t = std::get_if<Tensor>(&g_.values[i]);
+      if (t != nullptr && t->state && t->max.rank() == 4) smallest_ = smaller(smallest_, t->max[1]);
+    }
+    return capacity_ != 0 ? capacity_ : smallest_;
+  }
+
+ private:
+  static int64_t smaller(int64_t known, int64_t n) { return known == 0 ? n : std::min(known, n); }
+  void follow(const Node& n) {
+    const Tensor* from = g_.tensor(n.args[0]);
+    const Tensor* to = g_.tensor(n.args.back());
+    if (from != nullptr && to != nullptr && numel(from->max) == numel(to->max))
+      is_cache_[index(n.args.back())] = true;
+  }
+  void add(ValueId id, size_t dim) {
+    const Tensor* t = g_.tensor(id);
+    if (t != nullptr && dim < t->max.rank()) capacity_ = smaller(capacity_, t->max[dim]);
+  }
+
+  const Graph& g_;
+  std::vector<bool> is_cache_;
+  int64_t capacity_ = 0;  // by the nodes that write rows
+  int64_t smallest_ = 0;
+};
+
+// The history is shared where the caches are, in a memory that no file has.
+std::optional<SharedPlace> place_of_history(const Graph& g) {
+  constexpr uint32_t kNoMemory = 0;
+  for (const Value& v : g.values) {
+    if (const auto* t = std::get_if<Tensor>(&v); t != nullptr && t->shared)
+      return SharedPlace{.memory = kNoMemory, .offset = 0};
+  }
+  return {};
 }
 
 struct Writer {
@@ -48,7 +107,7 @@ struct Writer {
 }  // namespace
 
 bool append_sampling(Graph& g, const OpLookup& ops) {
-  const int64_t capacity = capacity_of(g);
+  const int64_t capacity = Capacity(g).find();
   if (g.has_jumps || g.inputs.size() != 2 || g.outputs.size() != 1 || capacity == 0) return false;
   const Tensor* logits = g.tensor(g.outputs[0]);
   if (!is_index(g.tensor(g.inputs[0]), 2) || !is_index(g.tensor(g.inputs[1]), 1) ||
@@ -57,8 +116,9 @@ bool append_sampling(Graph& g, const OpLookup& ops) {
   Writer w{g, ops};
   const ValueId settings =
       w.add(Tensor{.dtype = DType::kI32, .max = {kSettingsWords}}, "sampling settings");
-  const ValueId history =
-      w.add(Tensor{.dtype = DType::kI32, .max = {capacity}, .state = true}, "token history");
+  const ValueId history = w.add(
+      Tensor{.dtype = DType::kI32, .max = {capacity}, .state = true, .shared = place_of_history(g)},
+      "token history");
   const ValueId position = w.add(LiveScalar{}, "sampling position");
   const ValueId zero = w.add(int64_t{0}, "0");
   const ValueId formality = w.add(Tensor{.dtype = DType::kF32, .max = {1}}, "unused");

@@ -24,7 +24,7 @@ Uses::Uses(const Graph& g)
     const Node& n = g.nodes[i];
     if (n.args.empty()) continue;
     for (size_t a = 0; a + 1 < n.args.size(); ++a) {
-      const bool mutated = n.op != nullptr && ((n.op->mutated >> a) & 1U) != 0;
+      const bool mutated = n.op != nullptr && n.op->mutates(a);
       for_each_value(g, n.args[a], [&](ValueId id) {
         ++reads_[index(id)];
         if (mutated) write(i, id);

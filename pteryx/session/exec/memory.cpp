@@ -2,6 +2,7 @@
 #include "pteryx/session/exec/memory.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -9,8 +10,10 @@ namespace pteryx::exec {
 
 using graph::index;
 
-Memory::Memory(const graph::Graph& g, const Layout& layout, ConstantPool& constants)
+Memory::Memory(const graph::Graph& g, const Layout& layout, std::vector<StateRoot> state,
+               ConstantPool& constants)
     : layout_(layout),
+      state_(std::move(state)),
       device_(constants.device()),
       buffers_(layout.roots.size()),
       memory_(layout.roots.size()),
@@ -71,9 +74,9 @@ Result<bool> Memory::advance() {
 }
 
 void Memory::use(State& state) {
-  for (State::Part& p : state.parts()) {
-    buffers_[p.root].buffer = p.buffer.get();
-    host_[p.root] = p.memory.empty() ? nullptr : p.memory.data();
+  for (const StateRoot& s : state_) {
+    buffers_[s.root].buffer = state.buffer(s.cell);
+    host_[s.root] = state.memory(s.cell);
   }
 }
 

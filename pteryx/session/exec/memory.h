@@ -12,14 +12,16 @@
 #include "pteryx/session/exec/constants.h"
 #include "pteryx/session/exec/owned.h"
 #include "pteryx/session/exec/state.h"
+#include "pteryx/session/exec/state_group.h"
 #include "pteryx/session/layout.h"
 
 namespace pteryx::exec {
 
 class Memory {
  public:
-  // Creates the buffers, and asks the pool for constants.
-  Memory(const graph::Graph& g, const Layout& layout, ConstantPool& constants);
+  // Creates the buffers, and asks the pool for constants; `state` lists the roots that are state.
+  Memory(const graph::Graph& g, const Layout& layout, std::vector<StateRoot> state,
+         ConstantPool& constants);
 
   // True once the buffers and the constants that the host reads are there; those of the pool are
   // its own. Errors: kMemory, kIo, kDevice.
@@ -45,6 +47,7 @@ class Memory {
 
  private:
   const Layout& layout_;
+  std::vector<StateRoot> state_;
   std::shared_ptr<gpu::Device> device_;
   Creations created_;
   std::vector<OwnedBuffer> owned_;  // slots, private roots

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "pteryx/graph/graph.h"
 #include "pteryx/ops/op.h"
@@ -13,17 +14,23 @@
 #include "pteryx/session/exec/memory.h"
 #include "pteryx/session/exec/recorder.h"
 #include "pteryx/session/exec/runner.h"
-#include "pteryx/session/exec/state.h"
+#include "pteryx/session/exec/state_group.h"
 #include "pteryx/session/layout.h"
 
 namespace pteryx::exec {
 
 class Method {
  public:
+  // What states of it have to do with it: their group, which outlives it and has begun, and what
+  // that said of its roots.
+  struct States {
+    StateGroup& group;
+    std::vector<StateRoot> roots;
+  };
   // Begins to load. `constants` outlives it; `context` holds the device's capabilities and forced
   // routes.
-  Method(graph::Graph graph, Layout layout, ops::PlanContext context, ConstantPool& constants,
-         uint32_t most_recordings);
+  Method(graph::Graph graph, Layout layout, States states, ops::PlanContext context,
+         ConstantPool& constants, uint32_t most_recordings);
 
   // True once it can run. Errors: kMemory, kIo, kDevice, kInvalidProgram, kUnsupported.
   Result<bool> advance();
@@ -31,17 +38,13 @@ class Method {
   const graph::Graph& graph() const { return graph_; }
   const Layout& layout() const { return layout_; }
   Runner& runner() { return runner_; }
-  // The state of runs that name no other.
-  State& state() { return state_; }
-  // Another one, which begins to be made; forget() before it goes.
-  std::unique_ptr<State> new_state() const;
+  // Of runs that name no other state, the one of the group.
+  StateGroup& states() const { return states_; }
+  // Before a state goes that runs of the method have used.
   void forget(const State& state) { recorder_.forget(state.id()); }
 
   // Errors: those of DecodeAhead::create.
   Result<std::unique_ptr<DecodeAhead>> decode_ahead(const FeedRule& rule, uint32_t depth) const;
-  // Puts the state and the sizes back to what they were after load. Errors: kInvalidArgument while
-  // a run is under way, kDevice.
-  Status reset();
   size_t recordings() const { return recorder_.size(); }
 
  private:
@@ -49,7 +52,7 @@ class Method {
   Layout layout_;
   ops::PlanContext context_;
   ConstantPool& constants_;
-  State state_;
+  StateGroup& states_;
   Memory memory_;
   Recorder recorder_;
   Runner runner_;

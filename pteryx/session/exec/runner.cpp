@@ -60,6 +60,11 @@ Result<uint64_t> Runner::begin(const RunRequest& request) {
     return invalid_argument(
         fmt::format("a run of '{}' is under way: finish it before the next", graph_.method));
   }
+  if (request.state->is_in_use()) {
+    return invalid_argument(
+        fmt::format("a run of a method that shares state with '{}' is under way: finish it first",
+                    graph_.method));
+  }
   if (request.ahead != nullptr && request.ahead->is_full())
     return invalid_argument("no further run can be started");
   PTERYX_TRY(device_->take_error());
@@ -70,6 +75,7 @@ Result<uint64_t> Runner::begin(const RunRequest& request) {
   PTERYX_TRY(bind_inputs(graph_, layout_, request.inputs, live_, memory_));
   wanted_.set(graph_, layout_, request.outputs);
   request_ = request;
+  request_.state->set_in_use(true);
   phase_ = Phase::kBlock;
   block_ = 0;
   blocks_run_ = 0;
@@ -82,7 +88,7 @@ Result<bool> Runner::advance() {
   auto finished = proceed();
   if (!finished.ok()) return failed(std::move(finished).status());
   if (*finished) {
-    phase_ = Phase::kIdle;
+    end();
     collect_outputs();
   }
   return finished;
@@ -218,8 +224,13 @@ size_t Runner::next_block(size_t at) const {
   return target;
 }
 
-Status Runner::failed(Status s) {
+void Runner::end() {
   phase_ = Phase::kIdle;
+  request_.state->set_in_use(false);
+}
+
+Status Runner::failed(Status s) {
+  end();
   transfer_.cancel();
   if (!changed_state_) return s;
   return {s.code(),
@@ -228,7 +239,7 @@ Status Runner::failed(Status s) {
 
 void Runner::cancel(uint64_t run) {
   if (run != run_ || !is_running()) return;
-  phase_ = Phase::kIdle;
+  end();
   transfer_.cancel();
 }
 

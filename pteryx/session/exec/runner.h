@@ -69,6 +69,7 @@ class Runner final : public ops::Host {
   Status evaluate_items(const Block& b);
   void find_published();
   void collect_outputs();
+  void end();
   Status failed(Status s);
   ops::HostTensor host(graph::ValueId id) const override;
 

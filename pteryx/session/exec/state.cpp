@@ -27,20 +27,16 @@ Status write_zeros(gpu::Device& device, gpu::BufferId buffer, uint64_t size) {
 
 }  // namespace
 
-State::State(const graph::Graph& g, const Layout& layout, const ConstantPool& constants)
-    : graph_(g), layout_(layout), device_(constants.device()), id_(next_id()) {
-  for (uint32_t i = 0; i < layout.roots.size(); ++i) {
-    const Root& r = layout.roots[i];
-    if (!r.state || (!r.gpu && !r.host)) continue;
+State::State(const StateForm& form, const ConstantPool& constants)
+    : form_(form), device_(constants.device()), id_(next_id()) {
+  for (const StateForm::Cell& c : form.cells) {
     Part& p = parts_.emplace_back();
-    p.root = i;
-    if (r.gpu) {
-      p.buffer = created_.buffer(device_, std::max<uint64_t>(r.gpu_bytes, 4),
-                                 gpu::BufferKind::kStorage, g.label(r.value));
+    if (c.gpu) {
+      p.buffer = created_.buffer(device_, std::max<uint64_t>(c.gpu_bytes, 4),
+                                 gpu::BufferKind::kStorage, c.label);
     }
-    if (r.host) p.memory.resize(std::max<uint64_t>(r.host_bytes, 1));
-    const graph::Tensor& t = *g.tensor(r.value);
-    if (t.has_data()) p.initial.emplace(t, constants.sources());
+    if (c.host) p.memory.resize(std::max<uint64_t>(c.host_bytes, 1));
+    if (c.tensor.has_data()) p.initial.emplace(c.tensor, constants.sources());
   }
 }
 
@@ -54,31 +50,32 @@ Result<bool> State::advance() {
     read = read && there;
   }
   if (!made || !read) return false;
-  for (Part& p : parts_) {
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    Part& p = parts_[i];
     if (p.initial && is_zero(p.initial->bytes())) p.initial.reset();  // as it was made
-    if (p.initial && !filled_) PTERYX_TRY(write_initial(p));
+    if (p.initial && !filled_) PTERYX_TRY(write_initial(i));
   }
   there_ = true;
   return true;
 }
 
 Status State::reset() {
-  for (Part& p : parts_) PTERYX_TRY(write_initial(p));
+  for (size_t i = 0; i < parts_.size(); ++i) PTERYX_TRY(write_initial(i));
   return {};
 }
 
-Status State::write_initial(Part& p) {
-  const Root& r = layout_.roots[p.root];
-  const graph::Tensor& t = *graph_.tensor(r.value);
+Status State::write_initial(size_t i) {
+  const StateForm::Cell& c = form_.cells[i];
+  Part& p = parts_[i];
   if (!p.initial) {
     std::ranges::fill(p.memory, std::byte{0});
-    return r.gpu ? write_zeros(*device_, p.buffer.get(), r.gpu_bytes) : Status();
+    return c.gpu ? write_zeros(*device_, p.buffer.get(), c.gpu_bytes) : Status();
   }
   const Bytes bytes = p.initial->bytes();
-  if (r.host && !bytes.empty()) std::memcpy(p.memory.data(), bytes.data(), bytes.size());
-  if (!r.gpu) return {};
-  if (t.dtype != DType::kI64) return device_->write(p.buffer.get(), 0, bytes);
-  PTERYX_ASSIGN(const std::vector<std::byte> narrow, narrowed(t, bytes, graph_.label(r.value)));
+  if (c.host && !bytes.empty()) std::memcpy(p.memory.data(), bytes.data(), bytes.size());
+  if (!c.gpu) return {};
+  if (c.tensor.dtype != DType::kI64) return device_->write(p.buffer.get(), 0, bytes);
+  PTERYX_ASSIGN(const std::vector<std::byte> narrow, narrowed(c.tensor, bytes, c.label));
   return device_->write(p.buffer.get(), 0, narrow);
 }
 
@@ -86,56 +83,33 @@ Status State::copy(const State& other) {
   std::vector<gpu::Copy> copies;
   for (size_t i = 0; i < parts_.size(); ++i) {
     parts_[i].memory = other.parts_[i].memory;
-    if (!layout_.roots[parts_[i].root].gpu) continue;
-    copies.push_back({other.parts_[i].buffer.get(), 0, parts_[i].buffer.get(), 0,
-                      align_up(part_bytes(parts_[i]), 4)});
+    if (!form_.cells[i].gpu) continue;
+    copies.push_back(
+        {other.parts_[i].buffer.get(), 0, parts_[i].buffer.get(), 0, align_up(part_bytes(i), 4)});
   }
   filled_ = true;
   return device_->submit({}, copies);
 }
 
-// As the GPU has it, where it has it.
-uint64_t State::part_bytes(const Part& p) const {
-  const Root& r = layout_.roots[p.root];
-  return r.gpu ? r.gpu_bytes : r.host_bytes;
-}
-
-// What a state is good for. Weights of other values in the same places are not noticed.
-uint64_t State::fingerprint() const {
-  uint64_t h = 0xCBF29CE484222325U;
-  const auto add = [&](uint64_t v) { h = (h ^ v) * 0x100000001B3U; };
-  for (const graph::Value& v : graph_.values) {
-    const auto* t = std::get_if<graph::Tensor>(&v);
-    if (t == nullptr) continue;
-    add(static_cast<uint64_t>(t->dtype));
-    for (const int64_t d : t->max) add(static_cast<uint64_t>(d));
-    for (const ByteRange& r : t->data) {
-      add(r.offset);
-      add(r.size);
-    }
-  }
-  return h;
-}
-
 Status State::restore(Bytes bytes) {
   uint64_t expected = sizeof(uint64_t);
-  for (const Part& p : parts_) expected += part_bytes(p);
+  for (size_t i = 0; i < parts_.size(); ++i) expected += part_bytes(i);
   if (bytes.size() != expected) {
-    return invalid_argument(fmt::format("state of '{}': expected {} bytes, got {}", graph_.method,
+    return invalid_argument(fmt::format("state of {}: expected {} bytes, got {}", form_.methods,
                                         expected, bytes.size()));
   }
   uint64_t of = 0;
   std::memcpy(&of, bytes.data(), sizeof(of));
   bytes = bytes.subspan(sizeof(of));
-  if (of != fingerprint())
-    return invalid_argument(fmt::format("state of '{}': it is of another model", graph_.method));
-  for (Part& p : parts_) {
-    const Bytes part = bytes.first(part_bytes(p));
+  if (of != form_.fingerprint)
+    return invalid_argument(fmt::format("state of {}: it is of another model", form_.methods));
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    const Bytes part = bytes.first(part_bytes(i));
     bytes = bytes.subspan(part.size());
-    if (layout_.roots[p.root].gpu) {
-      PTERYX_TRY(device_->write(p.buffer.get(), 0, part));
+    if (form_.cells[i].gpu) {
+      PTERYX_TRY(device_->write(parts_[i].buffer.get(), 0, part));
     } else {
-      std::ranges::copy(part, p.memory.begin());
+      std::ranges::copy(part, parts_[i].memory.begin());
     }
   }
   filled_ = true;
@@ -147,11 +121,11 @@ StateBytes::StateBytes(const State& state, std::shared_ptr<gpu::Device> device)
   constexpr uint64_t kChunk = 8U << 20;
   uint64_t all = 0;
   uint64_t largest = 4;
-  for (const State::Part& p : state.parts_) {
-    all += state.part_bytes(p);
-    largest = std::max(largest, state.part_bytes(p));
+  for (size_t i = 0; i < state.parts_.size(); ++i) {
+    all += state.part_bytes(i);
+    largest = std::max(largest, state.part_bytes(i));
   }
-  const uint64_t of = state.fingerprint();
+  const uint64_t of = state.form_.fingerprint;
   const Bytes head = std::as_bytes(std::span(&of, 1));
   bytes_.reserve(head.size() + all);
   bytes_.insert(bytes_.end(), head.begin(), head.end());
@@ -168,8 +142,8 @@ Result<bool> StateBytes::advance() {
   if (!made) return false;
   while (part_ < state_.parts_.size()) {
     const State::Part& p = state_.parts_[part_];
-    const uint64_t size = state_.part_bytes(p);
-    if (!state_.layout_.roots[p.root].gpu) {
+    const uint64_t size = state_.part_bytes(part_);
+    if (!state_.form_.cells[part_].gpu) {
       bytes_.insert(bytes_.end(), p.memory.begin(),
                     p.memory.begin() + static_cast<ptrdiff_t>(size));
       of_part_ = size;

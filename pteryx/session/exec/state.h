@@ -1,25 +1,41 @@
-// What a method keeps from run to run, such as KV caches: one State for each conversation.
+// What methods keep from run to run, such as KV caches: one State for each conversation.
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
-#include <span>
+#include <string>
 #include <vector>
 
 #include "pteryx/graph/graph.h"
 #include "pteryx/session/constant.h"
 #include "pteryx/session/exec/constants.h"
 #include "pteryx/session/exec/owned.h"
-#include "pteryx/session/layout.h"
 
 namespace pteryx::exec {
 
+// What the states of a method, or of methods that share some, are made of.
+struct StateForm {
+  // One piece of memory. The GPU has its contents between runs where it has a buffer.
+  struct Cell {
+    std::string label;
+    graph::Tensor tensor;  // its type and its initial value
+    bool gpu = false;
+    bool host = false;
+    uint64_t gpu_bytes = 0;
+    uint64_t host_bytes = 0;
+  };
+  std::string methods;  // 'prefill', 'decode'
+  std::vector<Cell> cells;
+  uint64_t fingerprint = 0;  // of what the methods do
+};
+
 class State {
  public:
-  // The graph, the layout and the pool outlive it.
-  State(const graph::Graph& g, const Layout& layout, const ConstantPool& constants);
+  // The form and the pool outlive it.
+  State(const StateForm& form, const ConstantPool& constants);
 
   // Different for every state there ever was, so that what was recorded for one is not taken for
   // another.
@@ -28,34 +44,44 @@ class State {
   Result<bool> advance();
   // Puts the initial values back.
   Status reset();
-  // Takes what another state of the same method holds, on the GPU. The other is there.
+  // Takes what another state of the same form holds, on the GPU. The other is there.
   Status copy(const State& other);
   // The same from bytes that StateBytes read. Errors: kInvalidArgument where they are not of a
-  // state of such a method: one whose tensors, and the places of whose weights, are the same.
+  // state of such methods: of those whose tensors, and the places of whose weights, are the same.
   Status restore(Bytes bytes);
 
+  // One run at a time uses it, of whichever method.
+  bool is_in_use() const { return in_use_; }
+  void set_in_use(bool in_use) { in_use_ = in_use; }
+
+  // Of a cell: where it is.
+  gpu::BufferId buffer(uint32_t cell) const { return parts_[cell].buffer.get(); }
+  std::byte* memory(uint32_t cell) {
+    return parts_[cell].memory.empty() ? nullptr : parts_[cell].memory.data();
+  }
+
+ private:
+  friend class StateBytes;
   struct Part {
-    uint32_t root = 0;
     OwnedBuffer buffer;                    // where the GPU uses it
     std::vector<std::byte> memory;         // where the host does
     std::optional<ConstantBytes> initial;  // none: zero
   };
-  std::span<Part> parts() { return parts_; }
+  // As the GPU has it, where it has it.
+  uint64_t part_bytes(size_t i) const {
+    const StateForm::Cell& c = form_.cells[i];
+    return c.gpu ? c.gpu_bytes : c.host_bytes;
+  }
+  Status write_initial(size_t i);
 
- private:
-  friend class StateBytes;
-  uint64_t part_bytes(const Part& p) const;
-  uint64_t fingerprint() const;
-  Status write_initial(Part& p);
-
-  const graph::Graph& graph_;
-  const Layout& layout_;
+  const StateForm& form_;
   std::shared_ptr<gpu::Device> device_;
   uint64_t id_;
   std::vector<Part> parts_;
   Creations created_;
   bool there_ = false;
   bool filled_ = false;  // with something else than its initial values
+  bool in_use_ = false;
 };
 
 // The contents of a state, read back piece by piece.

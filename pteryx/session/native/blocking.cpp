@@ -43,7 +43,7 @@ Status load(exec::Method& method, gpu::Device& device) { return gpu::finish(devi
 Result<std::span<const Value>> run(exec::Method& method, gpu::Device& device,
                                    std::span<const Value> inputs) {
   PTERYX_ASSIGN([[maybe_unused]] const uint64_t number,
-                method.runner().begin({.inputs = inputs, .state = &method.state()}));
+                method.runner().begin({.inputs = inputs, .state = &method.states().state()}));
   PTERYX_TRY(gpu::finish(device, method.runner()));
   return method.runner().outputs();
 }

@@ -58,12 +58,16 @@ class LoadedGraph {
     const std::shared_ptr<gpu::Device>& device = gpu::shared_device();
     PTERYX_ASSIGN(ops::PlanContext context, make_context(device->caps(), routes));
     PTERYX_ASSIGN(Layout layout, make_layout(g, context, {}));
-    method_ = std::make_unique<exec::Method>(std::move(g), std::move(layout), std::move(context),
-                                             constants_, kRecordings);
+    PTERYX_ASSIGN(std::vector<exec::StateRoot> roots, states_.add(g, layout));
+    states_.begin(constants_);
+    method_ = std::make_unique<exec::Method>(std::move(g), std::move(layout),
+                                             exec::Method::States{states_, std::move(roots)},
+                                             std::move(context), constants_, kRecordings);
     return blocking::load(*method_, *device);
   }
 
   exec::ConstantPool constants_;
+  exec::StateGroup states_;
   std::unique_ptr<exec::Method> method_;
   Status status_;
 };
