@@ -29,6 +29,8 @@ std::string capabilities(const gpu::Caps& c) {
 
 json adapter_json(const gpu::AdapterReport& a) {
   const gpu::Caps& c = a.caps;
+  json limits = json::object();
+  for (const gpu::Limit& l : gpu::all_limits()) limits[std::string(l.name)] = l.get(c);
   return {{"name", a.name},
           {"vendor", a.vendor},
           {"architecture", a.architecture},
@@ -47,13 +49,7 @@ json adapter_json(const gpu::AdapterReport& a) {
             {"dot4", c.dot4},
             {"timestamps", c.timestamps},
             {"software", c.software}}},
-          {"limits",
-           {{"max_buffer_bytes", c.max_buffer_bytes},
-            {"max_binding_bytes", c.max_binding_bytes},
-            {"max_storage_buffers", c.max_storage_buffers},
-            {"max_workgroups_per_dim", c.max_workgroups_per_dim},
-            {"max_invocations", c.max_invocations},
-            {"max_workgroup_bytes", c.max_workgroup_bytes}}}};
+          {"limits", limits}};
 }
 
 void print_adapter(size_t number, const gpu::AdapterReport& a) {

@@ -1,9 +1,10 @@
 // What the adapter can do, asked once. DeviceOptions::disable masks entries, so that every route
-// can be tested anywhere.
+// and every limit can be tested anywhere.
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -21,9 +22,10 @@ struct Caps {
   bool timestamps = false;
   bool software = false;  // a CPU pretending
 
-  uint64_t max_buffer_bytes = 0;
-  uint64_t max_binding_bytes = 0;
-  uint32_t max_storage_buffers = 8;  // per stage
+  // Limits, as WebGPU promises them everywhere.
+  uint64_t max_buffer_bytes = uint64_t{256} << 20;
+  uint64_t max_binding_bytes = uint64_t{128} << 20;  // of storage
+  uint32_t max_storage_buffers = 8;                  // per stage
   uint32_t max_workgroups_per_dim = 65535;
   uint32_t max_invocations = 256;  // per workgroup
   uint32_t max_workgroup_size_x = 256;
@@ -37,9 +39,22 @@ struct Caps {
   std::string masked;  // what DeviceOptions::disable took away, for doctor
 };
 
+// A limit by the name that masks, files and messages have for it: that of the field.
+struct Limit {
+  std::string_view name;
+  uint64_t least;  // that Pteryx can work with
+  uint64_t Caps::* wide;
+  uint32_t Caps::* narrow;  // where `wide` is null
+
+  uint64_t get(const Caps& caps) const { return wide != nullptr ? caps.*wide : caps.*narrow; }
+  void set(Caps& caps, uint64_t value) const;  // at most what the field holds
+};
+std::span<const Limit> all_limits();
+
 // Takes the capabilities named in a list such as "f16,subgroups" out of caps, and those that rest
-// on them; caps.masked then names what the adapter had. Errors: kInvalidArgument for an unknown
-// name, with the known ones.
+// on them, and lowers limits that it gives a value, as "max_binding_bytes=4MiB" does; caps.masked
+// then names what the adapter had. Errors: kInvalidArgument for an unknown name, with the known
+// ones, and for a value that is none.
 Status mask_caps(Caps& caps, std::string_view list);
 
 }  // namespace pteryx::gpu

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/gpu/caps.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace pteryx::gpu {
@@ -59,7 +60,39 @@ TEST(MaskCaps, RejectsUnknownNamesAndListsTheKnown) {
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
   EXPECT_EQ(status.message(),
             "disabled capability 'fp16' is unknown; known are f16 subgroups subgroup_matrix dot4 "
-            "timestamps");
+            "timestamps max_buffer_bytes=N max_binding_bytes=N max_storage_buffers=N "
+            "max_workgroups_per_dim=N max_invocations=N max_workgroup_size_x=N "
+            "max_workgroup_bytes=N");
+}
+
+TEST(MaskCaps, LowersLimits) {
+  Caps caps = everything();
+  ASSERT_TRUE(mask_caps(caps, "max_binding_bytes=4MiB, max_invocations = 128 ,dot4").ok());
+  EXPECT_EQ(caps.max_binding_bytes, uint64_t{4} << 20);
+  EXPECT_EQ(caps.max_invocations, 128u);
+  EXPECT_EQ(caps.max_buffer_bytes, uint64_t{256} << 20);
+  EXPECT_EQ(caps.masked, "max_binding_bytes=4194304,max_invocations=128,dot4");
+  // Never raises one.
+  ASSERT_TRUE(mask_caps(caps, "max_binding_bytes=5MiB,max_buffer_bytes=17GiB").ok());
+  EXPECT_EQ(caps.max_binding_bytes, uint64_t{4} << 20);
+  EXPECT_EQ(caps.max_buffer_bytes, uint64_t{256} << 20);
+}
+
+TEST(MaskCaps, RejectsValuesThatAreNone) {
+  for (const char* value :
+       {"", "x", "-1", "0", "4MB", "4 MiB", "4095", "18446744073709551615GiB"}) {
+    Caps caps = everything();
+    const Status status = mask_caps(caps, fmt::format("max_binding_bytes={}", value));
+    EXPECT_EQ(status.code(), Code::kInvalidArgument) << value;
+    EXPECT_EQ(status.message(),
+              fmt::format("disabled 'max_binding_bytes={}': expected a number from 4096 on, such "
+                          "as 4096, 64KiB or 4MiB",
+                          value));
+    EXPECT_EQ(caps.max_binding_bytes, Caps().max_binding_bytes);
+  }
+  Caps caps;
+  EXPECT_EQ(mask_caps(caps, "f16=1").code(), Code::kInvalidArgument);
+  EXPECT_EQ(mask_caps(caps, "max_binding=4MiB").code(), Code::kInvalidArgument);
 }
 
 }  // namespace

@@ -164,8 +164,9 @@ struct DeviceOptions {
   std::string adapter = {};
   std::string provider = {};  // "dawn" or "wgpu"; "": the first of them that has what is asked for
   std::string library = {};   // path of a WebGPU library to use, whatever the provider; "": none
-  std::string disable = {};   // capabilities to mask, such as "f16,subgroups"
-  bool validate = true;       // false: drop robustness and validation for speed
+  // Capabilities to mask and limits to lower, such as "f16,max_binding_bytes=4MiB"; see mask_caps.
+  std::string disable = {};
+  bool validate = true;  // false: drop robustness and validation for speed
 };
 
 // Opens a provider and an adapter. Errors: kDevice with what was tried.

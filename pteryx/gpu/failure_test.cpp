@@ -41,8 +41,8 @@ TEST(Failure, BufferAboveTheLimit) {
   for (const uint64_t size : {limit + 1, UINT64_MAX}) {
     EXPECT_EQ(error_of(settle(*device, device->create_buffer({.size = size, .label = "huge"})),
                        Code::kMemory),
-              "buffer 'huge' of " + std::to_string(size) + " bytes: the device allows " +
-                  std::to_string(limit) + " bytes");
+              "buffer 'huge' of " + std::to_string(size) +
+                  " bytes: max_buffer_bytes of the device is " + std::to_string(limit));
   }
   EXPECT_EQ(device->counters().buffers_alive, 0u);
   EXPECT_TRUE(device->take_error().ok());

@@ -24,6 +24,7 @@ void add_copy_index(std::vector<OpDef>& table);
 void add_creation(std::vector<OpDef>& table);
 void add_distance(std::vector<OpDef>& table);
 void add_embedding_bag(std::vector<OpDef>& table);
+void add_embedding_parts(std::vector<OpDef>& table);
 void add_embedding_q4(std::vector<OpDef>& table);
 void add_grid(std::vector<OpDef>& table);
 void add_index(std::vector<OpDef>& table);

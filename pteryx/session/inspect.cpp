@@ -12,6 +12,7 @@
 #include "pteryx/ops/schema.h"
 #include "pteryx/ops/table.h"
 #include "pteryx/program/program.h"
+#include "pteryx/session/limits.h"
 
 namespace pteryx {
 namespace {

@@ -1,46 +1,125 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/session/limits.h"
 
-#include <string_view>
+#include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
+
+#include "pteryx/ops/bind.h"
 
 namespace pteryx {
 namespace {
 
-struct Limits {
-  const gpu::Caps& caps;
+constexpr std::string_view kWeights =
+    "a type of fewer bits makes it smaller; only tables of embeddings and matrices of linear "
+    "layers "
+    "are split";
+constexpr std::string_view kState =
+    "a shorter context makes it smaller, and so does an f16 KV cache where it is one of f32";
+constexpr std::string_view kSizes = "a smaller upper bound of the method's sizes makes it smaller";
 
-  Status buffer(std::string_view label, uint64_t bytes) const {
-    if (bytes <= caps.max_buffer_bytes) return {};
-    return memory_error(fmt::format("buffer '{}' of {} bytes: the device allows {} bytes", label,
-                                    bytes, caps.max_buffer_bytes));
+class Finder {
+ public:
+  explicit Finder(const gpu::Caps& caps) : caps_(caps) {}
+
+  void buffer(std::string what, uint64_t bytes, std::string_view remedy) {
+    if (bytes > caps_.max_buffer_bytes)
+      add({std::move(what), bytes, "max_buffer_bytes", caps_.max_buffer_bytes, remedy});
   }
   // One that shaders see as a whole.
-  Status bound(std::string_view label, uint64_t bytes) const {
-    PTERYX_TRY(buffer(label, bytes));
-    if (bytes <= caps.max_binding_bytes) return {};
-    return memory_error(fmt::format("buffer '{}' of {} bytes: the device binds {} bytes at most",
-                                    label, bytes, caps.max_binding_bytes));
+  void bound(std::string what, uint64_t bytes, std::string_view remedy) {
+    if (bytes > std::min(caps_.max_buffer_bytes, caps_.max_binding_bytes)) {
+      const bool made = bytes <= caps_.max_buffer_bytes;
+      add({std::move(what), bytes, made ? "max_binding_bytes" : "max_buffer_bytes",
+           made ? caps_.max_binding_bytes : caps_.max_buffer_bytes, remedy});
+    }
   }
+
+  void tensor(const graph::Graph& g, const Root& r) {
+    const graph::Tensor& t = *g.tensor(r.value);
+    const std::string_view kind = r.constant ? "weight " : r.state ? "state " : "";
+    if (r.gpu_bytes <= std::min(caps_.max_buffer_bytes, caps_.max_binding_bytes)) return;
+    bound(fmt::format("{}{}, {} {}", kind, g.label(r.value), name(t.dtype), to_string(t.max)),
+          r.gpu_bytes,
+          r.constant ? kWeights
+          : r.state  ? kState
+                     : kSizes);
+  }
+
+  void plan(const graph::Graph& g, const graph::Node& n, const NodePlan& plan) {
+    uint64_t scratch = 0;
+    for (const uint64_t bytes : plan.scratch_bytes) scratch = std::max(scratch, bytes);
+    bound(fmt::format("a temporary of {}", describe(g, n)), scratch, kSizes);
+    for (const ops::PlannedConstant& c : plan.constants)
+      bound(fmt::format("weight {}, {}", g.label(c.source), c.layout), c.size_bytes, kWeights);
+    for (const ops::PlannedDispatch& d : plan.dispatches) {
+      if (d.bindings.size() <= caps_.max_storage_buffers) continue;
+      add({fmt::format("shader '{}' of {}", d.label, describe(g, n)), d.bindings.size(),
+           "max_storage_buffers", caps_.max_storage_buffers, ""});
+    }
+  }
+
+  std::vector<Excess> take() { return std::move(found_); }
+
+ private:
+  // Several nodes may read a weight in the same layout.
+  void add(Excess e) {
+    if (std::ranges::find(found_, e.what, &Excess::what) == found_.end())
+      found_.push_back(std::move(e));
+  }
+
+  const gpu::Caps& caps_;
+  std::vector<Excess> found_;
 };
+
+Status first_of(const std::vector<Excess>& found) {
+  if (found.empty()) return {};
+  const std::string more =
+      found.size() == 1 ? "" : fmt::format("\n  and {} more", found.size() - 1);
+  return memory_error(to_string(found.front()) + more);
+}
 
 }  // namespace
 
-Status check_limits(const graph::Graph& g, const Layout& layout, const gpu::Caps& caps) {
-  const Limits limits{caps};
+uint64_t most_constant_bytes(const gpu::Caps& caps) {
+  return std::min(caps.max_buffer_bytes, caps.max_binding_bytes);
+}
+
+std::string to_string(const Excess& e) {
+  return fmt::format("{}: {} {}, {} of the device is {}{}{}", e.what, e.amount,
+                     e.limit == "max_storage_buffers" ? "buffers" : "bytes", e.limit, e.allowed,
+                     e.remedy.empty() ? "" : "; ", e.remedy);
+}
+
+std::vector<Excess> find_excess(const graph::Graph& g, const Layout& layout,
+                                const gpu::Caps& caps) {
+  Finder f(caps);
   for (const Root& r : layout.roots) {
-    const bool own = r.gpu && r.slot == kNone && r.inbox == kNoOffset;
-    if (own) PTERYX_TRY(limits.bound(g.label(r.value), r.gpu_bytes));
+    if (r.gpu) f.tensor(g, r);
   }
-  for (size_t i = 0; i < layout.slot_bytes.size(); ++i)
-    PTERYX_TRY(limits.bound(fmt::format("slot {}", i), layout.slot_bytes[i]));
-  for (size_t i = 0; i < layout.scratch_bytes.size(); ++i)
-    PTERYX_TRY(limits.bound(fmt::format("scratch {}", i), layout.scratch_bytes[i]));
-  for (const Layout::Relaid& c : layout.relaid)
-    PTERYX_TRY(limits.bound(fmt::format("{}, {}", g.label(c.source), c.layout), c.bytes));
-  PTERYX_TRY(limits.buffer("scalars and inputs", layout.inbox_bytes));
-  return limits.buffer("readback", layout.readback_bytes);
+  uint64_t params = 0;
+  for (size_t i = 0; i < layout.plans.size(); ++i) {
+    if (!layout.plans[i]) continue;
+    f.plan(g, g.nodes[i], *layout.plans[i]);
+    for (const ops::PlannedDispatch& d : layout.plans[i]->dispatches)
+      params += align_up(ops::params_bytes(d), caps.uniform_alignment);
+  }
+  f.buffer("parameters of shaders", params, "");
+  f.buffer("scalars and small inputs", layout.inbox_bytes, "");
+  f.buffer("results that are read back", layout.readback_bytes, kSizes);
+  return f.take();
+}
+
+Status check_limits(const graph::Graph& g, const Layout& layout, const gpu::Caps& caps) {
+  return first_of(find_excess(g, layout, caps));
+}
+
+Status check_plan(const graph::Graph& g, const graph::Node& n, const NodePlan& plan,
+                  const gpu::Caps& caps) {
+  Finder f(caps);
+  f.plan(g, n, plan);
+  return first_of(f.take());
 }
 
 }  // namespace pteryx

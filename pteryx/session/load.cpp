@@ -139,7 +139,9 @@ Status SessionLoad::Impl::build_graphs() {
     const std::string& method = records[planned.size()]->name;
     if (!graph.ok()) return during(std::move(graph).status(), method);
     if (options.all_logits) graph::keep_all_logits(*graph);
-    if (options.testing.fuse) graph::run_passes(*graph, ops::lookup());
+    graph::run_passes(*graph, ops::lookup(),
+                      {.fuse = options.testing.fuse,
+                       .most_constant_bytes = most_constant_bytes(session->device->caps())});
     planned.push_back({.graph = std::move(graph).value()});
   }
   return {};

@@ -37,6 +37,13 @@ class Doctor(TestCase):
         for adapter in (a for a in provider["adapters"] if not a["problem"]):
             self.assertFalse(adapter["capabilities"]["f16"] or adapter["capabilities"]["subgroups"])
             self.assertIn("subgroups", adapter["masked"])
+        lowered = "max_binding_bytes=4MiB,max_invocations=128"
+        report = self.succeed_json("doctor", "--json", env={"PTERYX_DISABLE": lowered})
+        [provider] = [p for p in report["providers"] if p["provider"] == PROVIDER]
+        for adapter in (a for a in provider["adapters"] if not a["problem"]):
+            self.assertEqual(adapter["limits"]["max_binding_bytes"], 4 << 20)
+            self.assertEqual(adapter["limits"]["max_invocations"], 128)
+            self.assertEqual(adapter["masked"], "max_binding_bytes=4194304,max_invocations=128")
         self.assertIn("subgroups (PTERYX_DISABLE)", self.succeed("doctor", env={"PTERYX_DISABLE": "subgroups"}))
 
     def test_every_adapter_whatever_is_asked_for(self):

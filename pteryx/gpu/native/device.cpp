@@ -57,7 +57,7 @@ BufferId NativeDevice::create_buffer(const BufferDesc& desc) {
 Status NativeDevice::allocate(const BufferDesc& desc, BufferSlot& slot) {
   PTERYX_TRY(errors_.take());
   if (desc.size > caps_.max_buffer_bytes) {
-    return memory_error(fmt::format("buffer '{}' of {} bytes: the device allows {} bytes",
+    return memory_error(fmt::format("buffer '{}' of {} bytes: max_buffer_bytes of the device is {}",
                                     desc.label, desc.size, caps_.max_buffer_bytes));
   }
   WGPUBufferDescriptor wanted = WGPU_BUFFER_DESCRIPTOR_INIT;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/gpu/native/native_device.h"
 
+#include <algorithm>
 #include <thread>
 #include <utility>
 
@@ -29,6 +30,16 @@ Result<std::shared_ptr<NativeDevice>> NativeDevice::open(std::shared_ptr<const I
   if (device->caps_.timestamps) features.push_back(WGPUFeatureName_TimestampQuery);
   WGPULimits limits = WGPU_LIMITS_INIT;
   provider.fn().AdapterGetLimits(adapter, &limits);
+  // What a mask lowered; a library may raise it to WebGPU's default again.
+  const Caps& allowed = device->caps_;
+  limits.maxBufferSize = std::min(limits.maxBufferSize, allowed.max_buffer_bytes);
+  limits.maxStorageBufferBindingSize =
+      std::min(limits.maxStorageBufferBindingSize, allowed.max_binding_bytes);
+  limits.maxStorageBuffersPerShaderStage = allowed.max_storage_buffers;
+  limits.maxComputeWorkgroupsPerDimension = allowed.max_workgroups_per_dim;
+  limits.maxComputeInvocationsPerWorkgroup = allowed.max_invocations;
+  limits.maxComputeWorkgroupSizeX = allowed.max_workgroup_size_x;
+  limits.maxComputeWorkgroupStorageSize = allowed.max_workgroup_bytes;
 
   WGPUDeviceDescriptor desc = WGPU_DEVICE_DESCRIPTOR_INIT;
   desc.label = view("pteryx");

@@ -238,8 +238,8 @@ Status NativeDevice::check(const PipelineSlot& pipeline, size_t index, const Bin
     return problem(fmt::format("offset {} is not a multiple of {}", binding.offset, alignment));
   }
   if (!uniform && size > caps_.max_binding_bytes) {
-    return problem(fmt::format("{} bytes of buffer '{}' exceed the device's {}", size,
-                               buffer->label, caps_.max_binding_bytes));
+    return problem(fmt::format("{} bytes of buffer '{}': max_binding_bytes of the device is {}",
+                               size, buffer->label, caps_.max_binding_bytes));
   }
   entry.binding = static_cast<uint32_t>(index);
   entry.buffer = buffer->handle.get();

@@ -3,6 +3,7 @@
 // is read. SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 
+#include "pteryx/graph/passes/constants.h"
 #include "pteryx/graph/passes/passes.h"
 #include "pteryx/graph/passes/uses.h"
 
@@ -14,26 +15,14 @@ bool is_cast(const Node& n) {
          is_call(n, "dim_order_ops._to_dim_order_copy.default");
 }
 
-// Casts of others are cheap on the GPU, and their results share memory: those of weights are larger
-// than the weights.
-bool is_held_by_gpu(DType t) {
-  switch (t) {
-    case DType::kBool:
-    case DType::kU8:
-    case DType::kI8:
-    case DType::kI32:
-    case DType::kF16:
-    case DType::kF32: return true;
-    default: return false;
-  }
-}
-
 bool folds(const Graph& g, const Node& n, const Uses& uses) {
   if (!is_cast(n)) return false;
   const Tensor* from = g.tensor(n.args.front());
   const Tensor* to = g.tensor(n.args.back());
   if (from == nullptr || to == nullptr || !from->is_constant() || to->has_data()) return false;
   const bool output = std::ranges::find(g.outputs, n.args.back()) != g.outputs.end();
+  // Casts of what the GPU holds are cheap there, and their results share memory: those of weights
+  // are larger than the weights.
   return is_float(to->dtype) && !is_held_by_gpu(from->dtype) && !output && from->max == to->max &&
          uses.stable(n.args.front()) && uses.stable(n.args.back());
 }

@@ -2,6 +2,7 @@
 // an addition that follows one goes into it. SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 
+#include "pteryx/graph/passes/constants.h"
 #include "pteryx/graph/passes/passes.h"
 #include "pteryx/graph/passes/uses.h"
 
@@ -79,7 +80,8 @@ bool alike(const Graph& g, const Node& a, const Node& b, const Kind& k) {
 
 class Joiner {
  public:
-  Joiner(Graph& g, const OpLookup& ops) : g_(g), ops_(ops) {}
+  Joiner(Graph& g, const OpLookup& ops, uint64_t most_bytes)
+      : g_(g), ops_(ops), most_bytes_(most_bytes / 16 * 16) {}
 
   // Layers over one x become the first of them; the others go.
   void join() {
@@ -92,7 +94,7 @@ class Joiner {
       std::vector<uint32_t> members = {i};
       for (uint32_t j = i + 1; j < g_.nodes.size() && members.size() < kMostJoined; ++j) {
         if (!gone[j] && kind_of(g_.nodes[j]) == k && can_join(g_, g_.nodes[j], *k, uses) &&
-            alike(g_, g_.nodes[i], g_.nodes[j], *k))
+            alike(g_, g_.nodes[i], g_.nodes[j], *k) && fits(members, j))
           members.push_back(j);
       }
       if (members.size() < 2) continue;
@@ -112,10 +114,33 @@ class Joiner {
   }
 
  private:
+  // Whether the constants of all of them are small enough to be one.
+  bool fits(const std::vector<uint32_t>& members, uint32_t more) const {
+    for (const size_t arg : {kWeight, kScales}) {
+      uint64_t bytes = bytes_of(more, arg);
+      for (const uint32_t m : members) bytes += bytes_of(m, arg);
+      if (bytes > most_bytes_) return false;
+    }
+    return true;
+  }
+  uint64_t bytes_of(uint32_t node, size_t arg) const {
+    const Tensor& t = *g_.tensor(g_.nodes[node].args[arg]);
+    const auto elements = static_cast<uint64_t>(numel(t.max));
+    if (arg != kWeight || elements == 0 || t.max.rank() != 2) return elements * size_bytes(t.dtype);
+    const auto rows = static_cast<uint64_t>(t.max[0]);
+    return rows * padded_row(elements / rows * size_bytes(t.dtype));
+  }
+
   ValueId add(Value v, std::string label) {
     g_.values.push_back(std::move(v));
     g_.labels.push_back(std::move(label));
     return ValueId{static_cast<uint32_t>(g_.values.size() - 1)};
+  }
+  // Rows with others' in between would not be next to what is added to them.
+  bool is_split(uint32_t node) const {
+    const Node& n = g_.nodes[node];
+    return g_.tensor(n.args[kWeight]) == nullptr || g_.tensor(n.args[kScales]) == nullptr ||
+           !fits({}, node);
   }
   ValueId null() { return add(Null{}, "None"); }
 
@@ -209,7 +234,7 @@ class Joiner {
     const Tensor* layer = g_.tensor(from);
     const Tensor* x = g_.tensor(g_.nodes[maker].args[kX]);
     if (k == nullptr || ops_.find(k->joined) == nullptr || layer == nullptr || x == nullptr ||
-        x->max.rank() != layer->max.rank() || layer->dtype != ty->dtype)
+        x->max.rank() != layer->max.rank() || layer->dtype != ty->dtype || is_split(maker))
       return false;
     const uint32_t ready = uses.producer(r);
     if (ready != kNoNode && ready >= maker) return false;
@@ -227,12 +252,13 @@ class Joiner {
 
   Graph& g_;
   const OpLookup& ops_;
+  uint64_t most_bytes_;
 };
 
 }  // namespace
 
-void join_linear(Graph& g, const OpLookup& ops) {
-  Joiner joiner(g, ops);
+void join_linear(Graph& g, const OpLookup& ops, uint64_t most_bytes) {
+  Joiner joiner(g, ops, most_bytes);
   joiner.join();
   joiner.absorb_additions();
 }

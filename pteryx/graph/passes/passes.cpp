@@ -3,12 +3,14 @@
 
 namespace pteryx::graph {
 
-void run_passes(Graph& g, const OpLookup& ops) {
-  if (g.has_jumps) return;
-  drop_narrowing(g);
-  fuse_silu(g, ops);
-  join_linear(g, ops);
-  fold_casts(g);  // behind passes that join data, which has one type
+std::vector<SplitWeight> run_passes(Graph& g, const OpLookup& ops, const PassOptions& options) {
+  if (options.fuse && !g.has_jumps) {
+    drop_narrowing(g);
+    fuse_silu(g, ops);
+    join_linear(g, ops, options.most_constant_bytes);
+    fold_casts(g);  // behind passes that join data, which has one type
+  }
+  return split_rows(g, ops, options.most_constant_bytes);  // behind those that make constants
 }
 
 }  // namespace pteryx::graph

@@ -1,18 +1,30 @@
-// Rewrites of a graph that keep what it computes and make it cheaper to run. They go by patterns of
-// operators, never by sizes.
+// Rewrites of a graph that keep what it computes and make it cheaper to run, or let it run at all
+// where the device has limits.
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "pteryx/graph/graph.h"
 
 namespace pteryx::graph {
 
-// All of them, in their order. A graph with jumps is left as it is.
-void run_passes(Graph& g, const OpLookup& ops);
+struct SplitWeight {
+  ValueId weight = kNoValue;
+  size_t parts = 0;
+};
+struct PassOptions {
+  bool fuse = true;  // false: only what the device's limits ask for
+  // What a shader can see of a constant: the smaller of the limits of a buffer and of a binding.
+  uint64_t most_constant_bytes = std::numeric_limits<uint64_t>::max();
+};
+// All of them, in their order; those that go by patterns of operators leave a graph with jumps as
+// it is. Returns the weights that were split.
+std::vector<SplitWeight> run_passes(Graph& g, const OpLookup& ops, const PassOptions& options = {});
 
 // i64 -> i32 copies whose readers all take i64 indices: the copy goes, they read the source.
 void drop_narrowing(Graph& g);
@@ -22,7 +34,18 @@ void fuse_silu(Graph& g, const OpLookup& ops);
 // Constants of types that the GPU does not hold, cast to floats: the result is a constant.
 void fold_casts(Graph& g);
 // Quantised linear layers over one x -> one node; y = layer(x) followed by y + r -> one node.
-void join_linear(Graph& g, const OpLookup& ops);
+// Neither with weights of more than `most_bytes`.
+void join_linear(Graph& g, const OpLookup& ops, uint64_t most_bytes);
+// How pteryx.embedding_parts has its table.
+enum class TableCodes : uint8_t {
+  kNone,       // elements as they are
+  kBytes,      // 8 bits
+  kLowFirst,   // 4 bits offset by 8, two in a byte, even elements in the low nibble
+  kHighFirst,  // the same with even elements in the high nibble
+};
+// Embedding tables and linear layers with constants of more than `most_bytes`: parts of their rows,
+// each a constant, and what puts results together. What cannot be split stays.
+std::vector<SplitWeight> split_rows(Graph& g, const OpLookup& ops, uint64_t most_bytes);
 // A result that is computed from the last row of [1, S, D] is computed from all rows: [1, S, V].
 // False where it is not.
 bool keep_all_logits(Graph& g);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "pteryx/ops/bind.h"
+#include "pteryx/session/limits.h"
 
 namespace pteryx::exec {
 
@@ -250,9 +251,10 @@ Status Recorder::plan_node(uint32_t node, Draft& d) {
   ops::Plan plan(context_);
   ops::ScalarReads reads;
   PTERYX_TRY(def.plan(ops::Node(graph_, graph_.nodes[node], def, d.r.live, &reads), plan));
-  add_plan({std::move(plan.dispatches), std::move(plan.constants), std::move(plan.scratch_bytes),
-            std::move(reads)},
-           d);
+  NodePlan made{std::move(plan.dispatches), std::move(plan.constants),
+                std::move(plan.scratch_bytes), std::move(reads)};
+  PTERYX_TRY(check_plan(graph_, graph_.nodes[node], made, context_.caps));
+  add_plan(std::move(made), d);
   return {};
 }
 

@@ -111,8 +111,10 @@ class Blocks : Stage {
         const ValueId input = trace_to_input(g_.nodes[i].args[a], i);
         if (input == kNoValue) continue;
         const auto at = std::find(g_.inputs.begin(), g_.inputs.end(), input);
-        l_.index_limits.push_back({static_cast<uint32_t>(at - g_.inputs.begin()),
-                                   g_.tensor(g_.nodes[i].args[*table])->max[0], i});
+        int64_t rows = 0;  // a table may come in parts
+        for_each_tensor(g_, g_.nodes[i].args[*table],
+                        [&](ValueId id) { rows += g_.tensor(id)->max[0]; });
+        l_.index_limits.push_back({static_cast<uint32_t>(at - g_.inputs.begin()), rows, i});
       }
     }
   }

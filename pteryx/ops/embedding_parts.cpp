@@ -1,0 +1,214 @@
+// Embedding tables that are too large for one binding: parts of their rows, one behind the other.
+// What a pass makes of the other embeddings; see graph/passes/split_rows.cpp.
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/ops/shaders/embedding_parts.h"
+
+#include "pteryx/graph/passes/passes.h"
+#include "pteryx/ops/op.h"
+#include "pteryx/ops/table.h"
+
+namespace pteryx::ops {
+namespace {
+
+using graph::TableCodes;
+
+enum Position { kTables, kScales, kZeros, kCodes, kGroup, kByGroup, kIndices };
+
+struct Part {
+  Tensor table;
+  std::optional<Tensor> scales;
+  std::optional<Tensor> zeros;
+  int64_t first = 0;
+
+  int64_t rows() const { return table.dims[0]; }
+};
+struct Parts {
+  std::vector<Part> parts;
+  TableCodes codes = TableCodes::kNone;
+  int64_t vocabulary = 0;
+  int64_t width = 0;
+  int64_t group = 1;
+  bool by_group = false;  // scales are [groups, rows], not [rows, groups]
+};
+
+Result<Tensor> member(const Node& n, size_t list, size_t i, const Dims& expected) {
+  const auto t = n.list_item(list, i);
+  if (!t) return n.malformed(list, "member", "a tensor", "None");
+  if (t->dims != expected) return n.expect(list, "shape", expected, t->dims);
+  return *t;
+}
+
+Status read_codes(const Node& n, Parts& p) {
+  PTERYX_ASSIGN(const int64_t codes, n.integer(kCodes));
+  if (codes < 0 || codes > static_cast<int64_t>(TableCodes::kHighFirst))
+    return n.malformed(kCodes, "value", "0 to 3", std::to_string(codes));
+  p.codes = static_cast<TableCodes>(codes);
+  const bool coded = p.codes != TableCodes::kNone;
+  const size_t scales = n.list_size(kScales);
+  const size_t zeros = n.list_size(kZeros);
+  const size_t wanted = coded ? n.list_size(kTables) : 0;
+  if (scales != wanted)
+    return n.malformed(kScales, "length", std::to_string(wanted), std::to_string(scales));
+  if (zeros != 0 && zeros != wanted)
+    return n.malformed(kZeros, "length", std::to_string(wanted), std::to_string(zeros));
+  if (!coded) return {};
+  PTERYX_ASSIGN(p.group, n.integer(kGroup));
+  p.by_group = n.flag(kByGroup);
+  return {};
+}
+
+Result<Parts> parts_of(const Node& n) {
+  Parts p;
+  if (n.list_size(kTables) == 0) return n.malformed(kTables, "length", "1 or more", "0");
+  PTERYX_TRY(read_codes(n, p));
+  for (size_t i = 0; i < n.list_size(kTables); ++i) {
+    const auto table = n.list_item(kTables, i);
+    if (!table || table->rank() != 2)
+      return n.malformed(kTables, "member", "a tensor of rank 2", table ? "another" : "None");
+    Part part{.table = *table, .scales = {}, .zeros = {}, .first = p.vocabulary};
+    if (i == 0) {
+      const bool nibbles = p.codes == TableCodes::kLowFirst || p.codes == TableCodes::kHighFirst;
+      p.width = part.table.dims[1] * (nibbles ? 2 : 1);
+      if (p.width == 0 || p.group <= 0 || p.width % p.group != 0) {
+        return n.mismatch(kGroup, "value", fmt::format("one that divides a row of {}", p.width),
+                          std::to_string(p.group));
+      }
+    }
+    const Tensor& first = i == 0 ? part.table : p.parts[0].table;
+    if (part.table.dims[1] != first.dims[1] || part.table.dtype != first.dtype)
+      return n.expect(kTables, "shape", {part.rows(), first.dims[1]}, part.table.dims);
+    if (p.codes != TableCodes::kNone) {
+      const int64_t groups = p.width / p.group;
+      const Dims dims = p.by_group ? Dims{groups, part.rows()} : Dims{part.rows(), groups};
+      PTERYX_ASSIGN(part.scales, member(n, kScales, i, dims));
+      if (n.list_size(kZeros) > 0) {
+        PTERYX_ASSIGN(part.zeros, member(n, kZeros, i, dims));
+      }
+    }
+    p.vocabulary += part.rows();
+    p.parts.push_back(std::move(part));
+  }
+  return p;
+}
+
+Status shape(const Node& n, Shapes& s) {
+  PTERYX_ASSIGN(const Parts p, parts_of(n));
+  const Tensor indices = n.in(kIndices);
+  if (indices.rank() >= kMaxRank) return n.unsupported("a result of rank 9");
+  if (p.vocabulary == 0 && indices.numel() > 0)
+    return n.fail(Code::kInvalidArgument, "tables have no rows to pick");
+  Dims y = indices.dims;
+  y.push_back(p.width);
+  return s.set(y);
+}
+
+// Elements as they are go from one type to the same.
+bool gpu(const Node& n) {
+  const auto codes = n.integer(kCodes);
+  const auto table = n.list_size(kTables) > 0 ? n.list_item(kTables, 0) : std::nullopt;
+  const bool raw = codes.ok() && *codes == static_cast<int64_t>(TableCodes::kNone);
+  return !raw || (table && table->dtype == n.out().dtype);
+}
+
+std::string element_text(const Parts& p, const Part& part) {
+  if (p.codes == TableCodes::kNone) {
+    return "fn element(row: u32, e: u32) -> u32 {\n  let at = row * params.row + e;\n"
+           "  return extractBits(table[at / y_lanes], (at % y_lanes) * (32u / y_lanes), 32u / "
+           "y_lanes);\n}\n";
+  }
+  const std::string code =
+      p.codes == TableCodes::kBytes
+          ? "f32(load_table(row * params.row + e))"
+          : fmt::format(
+                "f32((u32(load_table(row * params.row + e / 2u)) >> ((e + {}u) % 2u * 4u)) & 15u) "
+                "- 8.0",
+                p.codes == TableCodes::kLowFirst ? 0 : 1);
+  return fmt::format(
+      "fn element(row: u32, e: u32) -> u32 {{\n  let g = e / params.group;\n  let at = {};\n"
+      "  return encode_y(0u, ({} - {}) * load_scales(at));\n}}\n",
+      p.by_group ? "g * params.scale_row + row" : "row * params.scale_row + g", code,
+      part.zeros ? "f32(load_zeros(at))" : "0.0");
+}
+
+Status plan(const Node& n, Plan& p) {
+  PTERYX_ASSIGN(const Parts all, parts_of(n));
+  const Tensor indices = n.in(kIndices);
+  const Tensor y = n.out();
+  for (const Part& part : all.parts) {
+    const int64_t scale_row = part.scales ? part.scales->dims[1] : 0;
+    const shaders::EmbeddingPartsParams params{.count = u32(indices.numel()),
+                                               .width = u32(all.width),
+                                               .vocabulary = u32(all.vocabulary),
+                                               .first = u32(part.first),
+                                               .rows = u32(part.rows()),
+                                               .row = u32(part.table.dims[1]),
+                                               .group = u32(all.group),
+                                               .scale_row = u32(scale_row)};
+    std::vector<Bind> bind = {{"table", part.table}, {"indices", indices}};
+    if (part.scales) bind.push_back({"scales", *part.scales});
+    if (part.zeros) bind.push_back({"zeros", *part.zeros});
+    bind.push_back({"y", y, Access::kWords});
+    const std::string prelude = element_text(all, part);
+    PTERYX_TRY(p.dispatch(n, {.shader = &shaders::embedding_parts,
+                              .prelude = prelude,
+                              .bind = std::move(bind),
+                              .params = bytes_of(params),
+                              .grid = per_element(words(y.numel(), y.dtype), p.caps())}));
+  }
+  return {};
+}
+
+Status cpu(const Node& n, const Host& h) {
+  PTERYX_ASSIGN(const Parts all, parts_of(n));
+  const HostTensor indices = h.host(n.in(kIndices).id);
+  const HostTensor y = h.host(n.out_id());
+  for (int64_t i = 0; i < indices.numel(); ++i) {
+    const int64_t token = indices.integer(i);
+    if (token < 0 || token >= all.vocabulary) {
+      return n.fail(Code::kInvalidArgument,
+                    fmt::format("indices: id {} at position {} is outside [0, {})", token, i,
+                                all.vocabulary));
+    }
+    size_t k = 0;
+    while (token >= all.parts[k].first + all.parts[k].rows()) ++k;
+    const Part& part = all.parts[k];
+    const int64_t row = token - part.first;
+    const HostTensor table = h.host(part.table.id);
+    for (int64_t e = 0; e < all.width; ++e) {
+      if (all.codes == TableCodes::kNone) {
+        y.copy(i * all.width + e, table, row * all.width + e);
+        continue;
+      }
+      double v = 0;
+      if (all.codes == TableCodes::kBytes) {
+        v = table.number(row * all.width + e);
+      } else {
+        const int64_t byte = table.integer(row * (all.width / 2) + e / 2);
+        const bool low = (e % 2 == 0) == (all.codes == TableCodes::kLowFirst);
+        v = static_cast<double>((low ? byte : byte >> 4) & 15) - 8;
+      }
+      const int64_t g = e / all.group;
+      const int64_t s = all.by_group ? g * part.rows() + row : row * (all.width / all.group) + g;
+      if (part.zeros) v -= h.host(part.zeros->id).number(s);
+      y.put(i * all.width + e, v * h.host(part.scales->id).number(s));
+    }
+  }
+  return {};
+}
+
+constexpr Arg kArgs[] = {
+    list_in("tables"),    list_in("scales", kFloats), list_in("zero_points"),     number("codes"),
+    number("group_size"), number("scales_by_group"),  row_in("indices", kTables), out("y"),
+};
+constexpr OpDef kDef = {.name = "pteryx.embedding_parts",
+                        .args = kArgs,
+                        .shape = shape,
+                        .plan = plan,
+                        .gpu = gpu,
+                        .cpu = cpu};
+
+}  // namespace
+
+void add_embedding_parts(std::vector<OpDef>& table) { table.push_back(kDef); }
+
+}  // namespace pteryx::ops
