@@ -27,10 +27,14 @@ std::string capabilities(const gpu::Caps& c) {
   return text.empty() ? "none beyond WebGPU's core" : text;
 }
 
-json adapter_json(const gpu::AdapterReport& a) {
-  const gpu::Caps& c = a.caps;
+json limits_json(const gpu::Caps& c) {
   json limits = json::object();
   for (const gpu::Limit& l : gpu::all_limits()) limits[std::string(l.name)] = l.get(c);
+  return limits;
+}
+
+json adapter_json(const gpu::AdapterReport& a) {
+  const gpu::Caps& c = a.caps;
   return {{"name", a.name},
           {"vendor", a.vendor},
           {"architecture", a.architecture},
@@ -49,7 +53,7 @@ json adapter_json(const gpu::AdapterReport& a) {
             {"dot4", c.dot4},
             {"timestamps", c.timestamps},
             {"software", c.software}}},
-          {"limits", limits}};
+          {"limits", limits_json(c)}};
 }
 
 void print_adapter(size_t number, const gpu::AdapterReport& a) {
@@ -103,7 +107,8 @@ int run(bool as_json) {
     json whole = {{"providers", list}};
     if (device.ok())
       whole["default"] = {{"adapter", (*device)->caps().adapter},
-                          {"provider", (*device)->caps().provider}};
+                          {"provider", (*device)->caps().provider},
+                          {"limits", limits_json((*device)->caps())}};
     else
       whole["problem"] = device.status().message();
     print_json(whole);

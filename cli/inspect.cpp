@@ -2,11 +2,13 @@
 #include "pteryx/session/inspect.h"
 
 #include <map>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "command.h"
+#include "limits_file.h"
 
 #include "pteryx/base/output_file.h"
 
@@ -20,6 +22,7 @@ struct Options {
   std::vector<std::string> data_files;
   RunOptions run;  // of the environment alone
   std::string dot;
+  std::optional<std::string> limits;
   bool as_json = false;
 };
 
@@ -74,7 +77,17 @@ std::map<std::string, std::pair<size_t, uint64_t>> by_type(const std::vector<Wei
   return sums;
 }
 
-void print_method(const MethodReport& m) {
+void print_limits(const MethodReport& m) {
+  print("\n  limits\n");
+  for (const Split& s : m.splits) {
+    print("    split in {} parts: {} {} {}, {}\n", s.parts, s.weight.name, name(s.weight.dtype),
+          to_string(s.weight.dims), bytes_text(s.weight.bytes));
+  }
+  for (const Excess& e : m.excess) print("    does not fit: {}\n", to_string(e));
+  if (m.excess.empty()) print("    everything fits\n");
+}
+
+void print_method(const MethodReport& m, bool limits) {
   print("\nmethod {}\n", m.info.name);
   for (size_t i = 0; i < m.info.inputs.size(); ++i)
     print("  input {}   {}\n", i, value_text(m.info.inputs[i]));
@@ -109,15 +122,16 @@ void print_method(const MethodReport& m) {
       bytes_text(need.gpu_total()), bytes_text(need.constants), bytes_text(need.state),
       bytes_text(need.activations), bytes_text(need.scratch), bytes_text(need.transfer),
       bytes_text(need.host));
+  if (limits) print_limits(m);
 }
 
-void print_text(const ProgramReport& r) {
+void print_text(const ProgramReport& r, bool limits) {
   print("{}: {}, {} method{}, {} named blobs\n", r.path, bytes_text(r.file_bytes), r.methods.size(),
         r.methods.size() == 1 ? "" : "s", r.named_data);
   bool metadata = false;
   for (const MethodReport& m : r.methods) {
     metadata = metadata || m.metadata;
-    if (!m.metadata) print_method(m);
+    if (!m.metadata) print_method(m, limits);
   }
   if (!metadata) return;
   print("\nmetadata\n");
@@ -146,7 +160,33 @@ json value_json(const ValueInfo& v) {
   return {{"kind", "tensor"}, {"dtype", name(v.dtype)}, {"dims", dims}, {"dynamic", v.dynamic}};
 }
 
-json method_json(const MethodReport& m) {
+json weight_json(const Weight& w) {
+  return {{"name", w.name},
+          {"dtype", name(w.dtype)},
+          {"dims", w.dims.span()},
+          {"bytes", w.bytes},
+          {"state", w.state}};
+}
+
+json limits_json(const MethodReport& m) {
+  json j = {{"fits", m.problem.empty() && m.excess.empty()},
+            {"splits", json::array()},
+            {"excess", json::array()}};
+  for (const Split& s : m.splits) {
+    j["splits"].push_back(weight_json(s.weight));
+    j["splits"].back()["parts"] = s.parts;
+  }
+  for (const Excess& e : m.excess) {
+    j["excess"].push_back({{"what", e.what},
+                           {"amount", e.amount},
+                           {"limit", e.limit},
+                           {"allowed", e.allowed},
+                           {"remedy", e.remedy}});
+  }
+  return j;
+}
+
+json method_json(const MethodReport& m, bool limits) {
   json j = {{"name", m.info.name},
             {"metadata", m.metadata},
             {"delegates", m.delegates},
@@ -165,13 +205,7 @@ json method_json(const MethodReport& m) {
                               {"free", u.free},
                               {"unsupported", u.unsupported}});
   }
-  for (const Weight& w : m.weights) {
-    j["weights"].push_back({{"name", w.name},
-                            {"dtype", name(w.dtype)},
-                            {"dims", w.dims.span()},
-                            {"bytes", w.bytes},
-                            {"state", w.state}});
-  }
+  for (const Weight& w : m.weights) j["weights"].push_back(weight_json(w));
   j["memory"] = {{"gpu_total", m.memory.gpu_total()},
                  {"constants", m.memory.constants},
                  {"state", m.memory.state},
@@ -183,20 +217,28 @@ json method_json(const MethodReport& m) {
     j["values"] = json::array();
     for (const Value& v : m.constants) j["values"].push_back(scalar_json(v));
   }
+  if (limits && !m.metadata) j["limits"] = limits_json(m);
   if (!m.problem.empty()) j["problem"] = m.problem;
   return j;
 }
 
 int run(const Options& o) {
   if (const Status s = expect_program(o.model); !s.ok()) return fail(s);
-  const auto report = inspect(o.model, {.data_files = o.data_files,
-                                        .dot = !o.dot.empty(),
-                                        .precision = o.run.precision.value_or(Precision::kF32),
-                                        .routes = o.run.routes});
+  InspectOptions options{.data_files = o.data_files,
+                         .dot = !o.dot.empty(),
+                         .precision = o.run.precision.value_or(Precision::kF32),
+                         .routes = o.run.routes};
+  if (o.limits) {
+    auto limits = read_limits(*o.limits);
+    if (!limits.ok()) return fail(limits.status());
+    options.limits = std::move(limits).value();
+  }
+  const auto report = inspect(o.model, options);
   if (!report.ok()) return fail(report.status());
   if (!o.dot.empty()) {
     std::vector<std::string> inputs = o.data_files;
     inputs.push_back(o.model);
+    if (o.limits && *o.limits != "default") inputs.push_back(*o.limits);
     if (const Status s = check_output(o.dot, inputs); !s.ok()) return fail(s);
     std::string text;
     for (const MethodReport& m : report->methods) {
@@ -209,10 +251,11 @@ int run(const Options& o) {
               {"file_bytes", report->file_bytes},
               {"named_data", report->named_data}};
     j["methods"] = json::array();
-    for (const MethodReport& m : report->methods) j["methods"].push_back(method_json(m));
+    for (const MethodReport& m : report->methods)
+      j["methods"].push_back(method_json(m, o.limits.has_value()));
     print_json(j);
   } else {
-    print_text(*report);
+    print_text(*report, o.limits.has_value());
   }
   return kSuccess;
 }
@@ -226,6 +269,10 @@ void add_inspect(CLI::App& app, Action& action) {
   sub->add_option("model", o->model, "program (.pte)")->required()->type_name("MODEL.pte");
   add_data_option(*sub, o->data_files);
   sub->add_option("--graph", o->dot, "write the graph in Graphviz' format")->type_name("OUT.dot");
+  sub->add_option("--limits", o->limits,
+                  "say what does not fit a GPU of these limits and what is split for it: WebGPU's "
+                  "defaults, or those in a file that `pteryx doctor --json` wrote")
+      ->type_name("FILE|default");
   add_json(*sub, o->as_json, "print as JSON");
   read_environment(*sub, o->run);
   sub->callback([o, &action] { action = [o] { return run(*o); }; });

@@ -149,6 +149,26 @@ TEST(DataDependent, OtherErrorsAreTheProgramsFault) {
   });
 }
 
+// A bound of the file that is larger than what the rule gives for the bounds it reads: a recording
+// made at that bound would hand it out as the result's size.
+TEST(DataDependent, BoundsWithRoomToSpareAreNotTakenForSizes) {
+  Draft d;
+  const ValueId rows = d.slice(d.zero, d.n);
+  const ValueId twice =
+      d.result("aten.cat.default", {d.value(graph::ValueList{{rows, rows}}), d.zero}, {20, 4});
+  d.g.outputs = {twice};
+  graph::number_scalars(d.g);
+  testing::LoadedGraph loaded(std::move(d.g), {});
+  ASSERT_TRUE(loaded.status().ok()) << loaded.status().message();
+  const std::vector<float> table(32, 1.0F);
+  for (const float n : {8.0F, 3.0F, 8.0F}) {
+    const Value inputs[] = {tensor<float>({1}, std::span(&n, 1)), tensor<float>({8, 4}, table)};
+    const auto y = loaded.run(inputs);
+    ASSERT_TRUE(y.ok()) << y.status().message();
+    EXPECT_EQ(y->front().tensor()->dims, (Dims{2 * static_cast<int64_t>(n), 4}));
+  }
+}
+
 TEST(DataDependent, EveryGpuNodeOfALanguageModelIsPlanned) {
   for (const char* name : {"llm/qwen2_like_fp32.pte", "llm/qwen3_like_q4.pte"}) {
     const auto program = program::Program::open(program::testing::fixture_path(name));

@@ -12,7 +12,6 @@
 #include "pteryx/ops/schema.h"
 #include "pteryx/ops/table.h"
 #include "pteryx/program/program.h"
-#include "pteryx/session/limits.h"
 
 namespace pteryx {
 namespace {
@@ -94,13 +93,18 @@ std::vector<OperatorUse> count_operators(const Graph& g) {
   return list;
 }
 
+Weight weight_of(const Graph& g, ValueId id) {
+  const graph::Tensor& t = *g.tensor(id);
+  return {std::string(g.label(id)), t.dtype, t.max,
+          static_cast<uint64_t>(numel(t.max)) * size_bytes(t.dtype), t.state};
+}
+
 std::vector<Weight> list_weights(const Graph& g) {
   std::vector<Weight> weights;
   for (uint32_t i = 0; i < g.values.size(); ++i) {
     const auto* t = std::get_if<graph::Tensor>(&g.values[i]);
     if (t == nullptr || (!t->has_data() && !t->state)) continue;
-    weights.push_back({std::string(g.label(ValueId{i})), t->dtype, t->max,
-                       static_cast<uint64_t>(numel(t->max)) * size_bytes(t->dtype), t->state});
+    weights.push_back(weight_of(g, ValueId{i}));
   }
   std::stable_sort(weights.begin(), weights.end(),
                    [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
@@ -201,8 +205,9 @@ MethodInfo describe_method(const Graph& g, const Layout& layout) {
 
 Result<ProgramReport> inspect(const std::string& path, const InspectOptions& options) {
   PTERYX_ASSIGN(const program::Program program, program::Program::open(path, options.data_files));
-  PTERYX_ASSIGN(const ops::PlanContext context,
-                make_context(planning_caps(), options.routes, options.precision));
+  PTERYX_ASSIGN(
+      const ops::PlanContext context,
+      make_context(options.limits.value_or(planning_caps()), options.routes, options.precision));
   ProgramReport report{path, program.file_bytes(), program.named_data().size(), {}};
   std::vector<const program::MethodRecord*> records;
   for (const program::MethodRecord& record : program.methods()) records.push_back(&record);
@@ -220,16 +225,20 @@ Result<ProgramReport> inspect(const std::string& path, const InspectOptions& opt
       report.methods.push_back(std::move(m));
       continue;
     }
-    graph::run_passes(*graph, ops::lookup());
+    m.weights = list_weights(*graph);  // as the file has them
+    graph::PassOptions passes;
+    if (options.limits) passes.most_constant_bytes = most_constant_bytes(*options.limits);
+    for (const graph::SplitWeight& s : graph::run_passes(*graph, ops::lookup(), passes))
+      m.splits.push_back({weight_of(*graph, s.weight), s.parts});
     m.nodes = graph->nodes.size();
     m.operators = count_operators(*graph);
-    m.weights = list_weights(*graph);
     m.metadata = record.instructions.empty() && record.inputs.empty();
     if (options.dot) m.dot = to_dot(*graph);
     auto layout = make_layout(*graph, context, {});
     if (layout.ok()) {
       m.info = describe_method(*graph, *layout);
       m.memory = layout->memory;
+      if (options.limits) m.excess = find_excess(*graph, *layout, *options.limits);
     } else {
       m.info = describe_method(*graph, Layout{});
       m.problem = layout.status().message();

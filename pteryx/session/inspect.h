@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "pteryx/pteryx.h"
 #include "pteryx/session/layout.h"
+#include "pteryx/session/limits.h"
 
 namespace pteryx {
 
@@ -33,6 +35,10 @@ struct Weight {
   uint64_t bytes = 0;
   bool state = false;
 };
+struct Split {
+  Weight weight;
+  size_t parts = 0;
+};
 struct MethodReport {
   MethodInfo info;
   bool metadata = false;         // no instructions: its outputs are constants
@@ -42,8 +48,10 @@ struct MethodReport {
   std::vector<OperatorUse> operators;
   std::vector<Weight> weights;  // largest first
   MemoryNeed memory;
-  std::string problem;  // why it cannot run, or ""
-  std::string dot;      // the graph for Graphviz
+  std::vector<Split> splits;   // weights in parts, for the limits of the options
+  std::vector<Excess> excess;  // what does not fit these limits
+  std::string problem;         // why it cannot run, or ""
+  std::string dot;             // the graph for Graphviz
 };
 struct ProgramReport {
   std::string path;
@@ -57,6 +65,7 @@ struct InspectOptions {
   bool dot = false;
   Precision precision = Precision::kF32;
   std::string routes = {};
+  std::optional<gpu::Caps> limits = {};  // of a device to plan for; none: there are no limits
 };
 // Errors: those of reading the file. Operators that cannot run are in the report.
 Result<ProgramReport> inspect(const std::string& path, const InspectOptions& options);

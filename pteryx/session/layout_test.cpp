@@ -131,7 +131,8 @@ TEST(Layout, BuffersAreComparedWithTheLimitsOfTheDevice) {
   caps.max_binding_bytes = kLarge;
   EXPECT_EQ(found(caps), "");
   caps.max_binding_bytes = kLarge - 1;
-  const std::string_view sizes = "a smaller upper bound of the method's sizes makes it smaller";
+  const std::string_view sizes =
+      "export or convert it with smaller upper bounds, such as fewer tokens a call";
   const auto large = [&](std::string_view what, std::string_view limit, std::string_view remedy) {
     return fmt::format("{}, f32 [64, 1024]: 262144 bytes, {} of the device is 262143; {}\n", what,
                        limit, remedy);
@@ -140,9 +141,10 @@ TEST(Layout, BuffersAreComparedWithTheLimitsOfTheDevice) {
     if (limit == "max_buffer_bytes") caps.max_buffer_bytes = kLarge - 1;
     const std::string all =
         large("value 1", limit, sizes) +
-        large("state value 4", limit,
-              "a shorter context makes it smaller, and so does an f16 KV cache where it is one of "
-              "f32") +
+        large(
+            "state value 4", limit,
+            "export or convert it with a shorter context, or with an f16 KV cache where it is one "
+            "of f32") +
         large("value 6", limit, sizes) + large("value 7", limit, sizes);
     EXPECT_EQ(found(caps).substr(0, all.size()), all);
   }
@@ -155,7 +157,8 @@ TEST(Layout, BuffersAreComparedWithTheLimitsOfTheDevice) {
   EXPECT_NE(found(caps).find("weight value 2, rows of 4 bytes in 16: 80 bytes"), std::string::npos);
   layout->plans[0]->constants.clear();
   layout->plans[0]->scratch_bytes = {10, 80};
-  EXPECT_EQ(found(caps).find("a temporary of et_vk.linear_q4gsw.default (instruction 0): 80 bytes"), 0U)
+  EXPECT_EQ(found(caps).find("a temporary of et_vk.linear_q4gsw.default (instruction 0): 80 bytes"),
+            0U)
       << found(caps);
   EXPECT_EQ(std::string(check_plan(d.g, d.g.nodes[0], *layout->plans[0], caps).message())
                 .find("a temporary of et_vk.linear_q4gsw.default"),

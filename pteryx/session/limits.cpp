@@ -12,12 +12,12 @@ namespace pteryx {
 namespace {
 
 constexpr std::string_view kWeights =
-    "a type of fewer bits makes it smaller; only tables of embeddings and matrices of linear "
-    "layers "
+    "export or convert it with fewer bits; only tables of embeddings and matrices of linear layers "
     "are split";
 constexpr std::string_view kState =
-    "a shorter context makes it smaller, and so does an f16 KV cache where it is one of f32";
-constexpr std::string_view kSizes = "a smaller upper bound of the method's sizes makes it smaller";
+    "export or convert it with a shorter context, or with an f16 KV cache where it is one of f32";
+constexpr std::string_view kSizes =
+    "export or convert it with smaller upper bounds, such as fewer tokens a call";
 
 class Finder {
  public:

@@ -65,20 +65,16 @@ struct Draft : testing::GraphDraft {
   ValueId x(const Dims& dims) {
     for (int64_t i = 0; i < numel(dims); ++i)
       floats.push_back(static_cast<float>(i * 37 % 101) / 50.0F - 1.0F);
-    input = TensorView{.dtype = DType::kF32,
-                       .dims = dims,
-                       .data = floats.data(),
-                       .size_bytes = floats.size() * 4};
+    input = TensorView{
+        .dtype = DType::kF32, .dims = dims, .data = floats.data(), .size_bytes = floats.size() * 4};
     g.inputs = {tensor(dims)};
     return g.inputs[0];
   }
   ValueId tokens(const Dims& dims) {
     for (int64_t i = 0; i < numel(dims); ++i)
       ids.push_back(static_cast<int32_t>((i * 61 + kRows - 1) % kRows));
-    input = TensorView{.dtype = DType::kI32,
-                       .dims = dims,
-                       .data = ids.data(),
-                       .size_bytes = ids.size() * 4};
+    input = TensorView{
+        .dtype = DType::kI32, .dims = dims, .data = ids.data(), .size_bytes = ids.size() * 4};
     g.inputs = {typed(DType::kI32, dims)};
     return g.inputs[0];
   }

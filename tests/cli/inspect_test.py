@@ -1,5 +1,6 @@
 """pteryx inspect: what a program holds, told without a GPU."""
 # SPDX-License-Identifier: BSD-3-Clause
+import json
 import unittest
 
 from cli import BAD_FILE, DECODERS, FIXTURES, LLM, NO_LIBRARY, OPS, STATE, VALUES, TestCase, case, manifest
@@ -107,6 +108,79 @@ class Json(Inspect):
     @staticmethod
     def data(c):
         return [part for name in c.get("ptd", []) for part in ("--data", OPS / name)]
+
+
+class Limits(Inspect):
+    """Of a model whose weights are larger than everything else; the largest are those of its first and its last layer."""
+    def setUp(self):
+        super().setUp()
+        self.model = self.folder / "model.pte"
+        self.succeed("synth", "-o", self.model, "--quantize", "none", "--max-context", 64, "--max-tokens", 4, env=NO_LIBRARY)
+
+    def method(self, limits):
+        return next(m for m in self.json(self.model, "--limits", self.write("limits.json", json.dumps(limits)))["methods"]
+                    if m["name"] == "forward")
+
+    def test_default(self):
+        method = next(m for m in self.json(self.model, "--limits", "default")["methods"] if m["name"] == "forward")
+        self.assertEqual(method["limits"], {"fits": True, "splits": [], "excess": []})
+        self.assertTrue(self.text(self.model, "--limits", "default").count("\n  limits\n    everything fits\n"))
+        self.assertNotIn("limits", self.json(self.model)["methods"][0])
+        self.assertNotIn("everything fits", self.text(self.model))
+
+    def test_split(self):
+        largest = max(w["bytes"] for w in self.method({})["weights"] if not w["state"])
+        method = self.method({"max_binding_bytes": largest - 1})
+        self.assertTrue(method["limits"]["fits"], method["limits"])
+        [split, _] = method["limits"]["splits"]
+        for s in method["limits"]["splits"]:
+            self.assertEqual((s["bytes"], s["parts"]), (largest, 2))
+            self.assertIn(s["name"], [w["name"] for w in method["weights"]])
+        self.assertIn("pteryx.embedding_parts", [u["name"] for u in method["operators"]])
+        text = self.text(self.model, "--limits", self.folder / "limits.json")
+        self.assertRegex(text, rf"    split in 2 parts: {split['name']} f32 .* KiB\n    split in 2 parts: .*\n    everything fits\n")
+
+    def test_what_does_not_fit(self):
+        method = self.method({"max_buffer_bytes": 4096, "max_binding_bytes": 4096})
+        self.assertFalse(method["limits"]["fits"])
+        self.assertNotIn("problem", method)
+        state = [e for e in method["limits"]["excess"] if e["what"].startswith("state ")]
+        self.assertEqual(len(state), sum(w["state"] and w["bytes"] > 4096 for w in method["weights"]))
+        for e in method["limits"]["excess"]:
+            self.assertEqual((e["limit"], e["allowed"]), ("max_buffer_bytes", 4096))
+            self.assertGreater(e["amount"], 4096)
+        self.assertIn("shorter context", state[0]["remedy"])
+        text = self.text(self.model, "--limits", self.folder / "limits.json")
+        self.assertIn(f"    does not fit: {state[0]['what']}: {state[0]['amount']} bytes, max_buffer_bytes of the device is 4096; ", text)
+        self.assertNotIn("everything fits", text)
+
+    def test_report_of_doctor(self):
+        limits = {"max_binding_bytes": 8192}
+        other = {"max_binding_bytes": 4096}
+        report = {"providers": [{"adapters": [{"limits": other}]}], "default": {"adapter": "x", "provider": "dawn", "limits": limits}}
+        self.assertEqual(self.method(report)["limits"], self.method(limits)["limits"])
+        self.assertNotEqual(self.method(report)["limits"], self.method(other)["limits"])
+
+    def test_wrong_files(self):
+        known = ("max_buffer_bytes, max_binding_bytes, max_storage_buffers, max_workgroups_per_dim, max_invocations, "
+                 "max_workgroup_size_x, max_workgroup_bytes")
+        for content, text in (("[]", "expected a JSON object of limits, got array"),
+                              ('{"max_binding": 1}', f"limit 'max_binding' is unknown: expected some of {known}"),
+                              ('{"max_binding_bytes": "4MiB"}', "max_binding_bytes: expected a whole number from 4096 on, got string"),
+                              ('{"max_binding_bytes": -1}', "max_binding_bytes: expected a whole number from 4096 on, got -1"),
+                              ('{"max_binding_bytes": 1.5}', "max_binding_bytes: expected a whole number from 4096 on, got 1.5"),
+                              ('{"max_binding_bytes": 4095}', "max_binding_bytes: expected a whole number from 4096 on, got 4095"),
+                              ('{"providers": [], "problem": "none"}',
+                               "expected the report of a machine with a GPU that can be used, got one without 'default'")):
+            with self.subTest(content):
+                path = self.write("limits.json", content)
+                message = self.fail_with(BAD_FILE, "inspect", self.model, "--limits", path, env=NO_LIBRARY)
+                self.assertIn(text, message)
+                self.assertIn(f"reading limits from {path}", message)
+        path = self.write("limits.json", "{")
+        self.assertIn(str(path), self.fail_with(BAD_FILE, "inspect", self.model, "--limits", path, env=NO_LIBRARY))
+        self.assertIn("No such file", self.fail_with(BAD_FILE, "inspect", self.model, "--limits", "/nonexistent", env=NO_LIBRARY))
+        self.fail_with(BAD_FILE, "inspect", self.model, "--limits", "", env=NO_LIBRARY)
 
 
 class Graph(Inspect):

@@ -48,6 +48,7 @@ PLACES = {
     "run": (["run", "{}"], {}, ("a program",), False),
     "run --data": (["run", "m.pte", "--data", "{}"], {"m.pte": OPS / "external_weights.pte"}, (), True),
     "inspect --data": (["inspect", "m.pte", "--data", "{}"], {"m.pte": OPS / "external_weights.pte"}, (), False),
+    "inspect --limits": (["inspect", "m.pte", "--limits", "{}"], {"m.pte": OPS / "add.pte"}, ("JSON", "a byte order mark"), False),
     "inspect": (["inspect", "{}"], {}, ("a program",), False),
     "verify": (["verify", "{}"], {}, ("a manifest",), False),
     "convert": (["convert", "{}", "-o", "out.pte"], {}, ("a GGUF file", "a Hugging Face folder"), False),

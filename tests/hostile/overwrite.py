@@ -58,6 +58,8 @@ def cases(_tool, rng):
         yield case(f"inspect --graph onto {target}", ["inspect", "m.pte", "--graph", target], program)
         yield case(f"inspect --data, --graph onto {target}", ["inspect", "e.pte", "--data", "m.pte", "--graph", target],
                    {**program, "e.pte": OPS / "external_weights.pte"})
+    yield case("inspect --graph onto the limits", ["inspect", "m.pte", "--limits", "l.json", "--graph", "l.json"],
+               {**program, "l.json": "{}"})
     yield case("inspect --graph onto a hard link", ["inspect", "m.pte", "--graph", "hard"],
         {"m.pte": OPS / "add.pte", "hard": hard_link_to("m.pte")},
                ANY, changes=("hard",))

@@ -60,6 +60,23 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
   return text.replace(at, from.size(), to);
 }
 
+// y = -x, unless a flag is set: then y = x + w, where w does not go with x.
+std::string branch() {
+  program::testing::ProgramBuilder p;
+  const int32_t flag = p.add_bool(true);
+  const int32_t x = p.add_tensor({.sizes = {4}, .buffer = 1});
+  const int32_t w = p.add_tensor({.sizes = {3}, .buffer = 1, .offset = 64});
+  const int32_t y = p.add_tensor({.sizes = {4}, .buffer = 1, .offset = 128});
+  const int32_t one = p.add_int(1);
+  p.inputs = {flag, x, w};
+  p.outputs = {y};
+  p.add_kernel_call(p.add_operator("aten::neg", "out"), {x, y, y});
+  p.add_jump_false(flag, 3);
+  p.add_kernel_call(p.add_operator("aten::add", "out"), {x, w, one, y, y});
+  p.add_free(x);
+  return p.finish().text();
+}
+
 struct Row {
   const char* what;
   Code code;
@@ -150,6 +167,8 @@ const Row kPrograms[] = {
        s.call({s.x, v, s.one, s.y});
        return s.done();
      }},
+    {"operands of a branch that do not broadcast", Code::kInvalidProgram,
+     "a [4] and b [3] do not broadcast", branch},
     {"an element type the operator has not", Code::kUnsupported,
      "indices (value 1) type: expected i32, i64, got f32",
      [] {
@@ -246,8 +265,9 @@ TEST(Refusal, ABufferLargerThanTheDeviceHasLeavesNothing) {
   const auto session = load_bytes(program);
   ASSERT_FALSE(session.ok()) << "was accepted";
   EXPECT_EQ(session.status().code(), Code::kMemory);
-  EXPECT_NE(session.status().message().find("f32 [32768, 65536]: 8589934592 bytes, max_buffer_bytes of "),
-            std::string_view::npos)
+  EXPECT_NE(
+      session.status().message().find("f32 [32768, 65536]: 8589934592 bytes, max_buffer_bytes of "),
+      std::string_view::npos)
       << session.status().message();
   const gpu::Counters after = device()->counters();
   EXPECT_EQ(after.buffers_created, before.buffers_created) << "made before all was checked";

@@ -188,10 +188,12 @@ class Splitter {
     return {.first = r.first, .count = r.count, .as = Dims{numel(g_.tensor(id)->max)}};
   }
 
+  // Two values may be of the same bytes.
   void note(ValueId weight, size_t parts) {
-    const auto known =
-        std::ranges::find(splits_, weight, [](const SplitWeight& s) { return s.weight; });
-    if (known == splits_.end()) splits_.push_back({weight, parts});
+    const Tensor& t = *g_.tensor(weight);
+    const bool known = std::ranges::any_of(
+        splits_, [&](const SplitWeight& s) { return g_.tensor(s.weight)->data == t.data; });
+    if (!known) splits_.push_back({weight, parts});
   }
 
   // ---- linear layers

@@ -12,15 +12,16 @@ class Plans : Stage {
 
   Status plan_nodes() {
     l_.plans.resize(g_.nodes.size());
-    if (g_.has_jumps) return {};
     for (size_t i = 0; i < g_.nodes.size(); ++i) {
       if (l_.place[i] != Place::kGpu || unfit_[i]) continue;
       ops::Plan plan(context_);
       ops::ScalarReads reads;
       const ops::Node n(g_, g_.nodes[i], *l_.defs[i], l_.bound, &reads);
       Status s = l_.defs[i]->plan(n, plan);
-      // What only data can tell is judged when they are there.
-      if (!s.ok() && (has_data_dependent_size(i) || reads_data(reads))) continue;
+      // What only data can tell is judged when they are there. So is a node that a jump may leave
+      // out for the sizes that it cannot do.
+      const bool left_out = g_.has_jumps && !l_.is_static;
+      if (!s.ok() && (has_data_dependent_size(i) || reads_data(reads) || left_out)) continue;
       PTERYX_TRY(std::move(s));
       l_.plans[i] = {std::move(plan.dispatches), std::move(plan.constants),
                      std::move(plan.scratch_bytes), std::move(reads)};

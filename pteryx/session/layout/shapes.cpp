@@ -36,9 +36,9 @@ class Shapes : Stage {
   Status check_shapes() {
     data_dependent_.resize(g_.values.size());
     unfit_.resize(g_.nodes.size());
-    if (g_.has_jumps) return {};
-    unknown_.resize(g_.values.size());
     zero_ = one_ = l_.bound;
+    if (g_.has_jumps) return check_with_jumps();
+    unknown_.resize(g_.values.size());
     for (const ValueId id : g_.inputs) set_data(id);
     for (size_t i = 0; i < g_.nodes.size(); ++i) {
       const graph::Node& n = g_.nodes[i];
@@ -95,11 +95,75 @@ class Shapes : Stage {
     } else {
       each_result(n, [&](ValueId id) { unknown_[index(id)] = data_dependent_[index(id)] = true; });
     }
-    const ops::Node node(g_, n, *l_.defs[i], l_.bound);
-    bool same = true;
-    ops::Shapes shapes(node, l_.bound, same);
-    unfit_[i] = !l_.defs[i]->shape(node, shapes).ok();
+    unfit_[i] = !fits_bound(i);
     return {};
+  }
+
+  // The rule at the sizes of `live`, which stay: `same` says whether it gives them.
+  Status compare_shape(size_t i, ops::Live& live, bool& same, ops::ScalarReads* reads = nullptr) {
+    const ops::Node node(g_, g_.nodes[i], *l_.defs[i], live, reads);
+    ops::Shapes shapes(node, live, same);
+    return l_.defs[i]->shape(node, shapes);
+  }
+  // Whether the rule goes well at the bound and gives it, or would for some number that it reads.
+  bool fits_bound(size_t i) {
+    bool same = true;
+    return compare_shape(i, l_.bound, same).ok() && (same || reads_scalars(g_.nodes[i]));
+  }
+
+  // With jumps a node runs after any other, often or never, and every scalar may be what data made
+  // it. What a node writes has the file's bound if all that it reads has, and its rule says so
+  // whatever the scalars: that is taken for all nodes, and taken back until it is true of all that
+  // is left. These sizes are then those of every run, at least of one whose inputs have theirs at
+  // the bound; where no input can have another, a node that contradicts them is the program's
+  // fault.
+  Status check_with_jumps() {
+    for (uint32_t v = 0; v < g_.values.size(); ++v) {
+      const auto* s = std::get_if<graph::LiveScalar>(&g_.values[v]);
+      if (s == nullptr) continue;
+      data_dependent_[v] = true;
+      zero_.scalars[v] = {s->kind, 0, 0};
+      one_.scalars[v] = {s->kind, 1, 1};
+    }
+    std::vector<std::vector<uint32_t>> readers(g_.values.size());
+    std::vector<uint32_t> taken_back;  // nodes whose results may have other sizes
+    for (uint32_t i = 0; i < g_.nodes.size(); ++i) {
+      if (!has_rule(i)) continue;
+      each_read(i, [&](ValueId id) { readers[index(id)].push_back(i); });
+      bool same = true;
+      const bool good =
+          compare_shape(i, zero_, same).ok() && compare_shape(i, one_, same).ok() && same;
+      if (!good) taken_back.push_back(i);
+    }
+    while (!taken_back.empty()) {
+      const uint32_t node = taken_back.back();
+      taken_back.pop_back();
+      each_result(g_.nodes[node], [&](ValueId id) {
+        if (data_dependent_[index(id)]) return;
+        data_dependent_[index(id)] = true;
+        const std::vector<uint32_t>& next = readers[index(id)];
+        taken_back.insert(taken_back.end(), next.begin(), next.end());
+      });
+    }
+    for (size_t i = 0; i < g_.nodes.size(); ++i) {
+      if (!has_rule(i)) continue;
+      ops::ScalarReads reads;
+      bool same = true;
+      Status s = compare_shape(i, zero_, same, &reads);
+      const bool decided = l_.is_static && !has_data_dependent_arg(i) && !reads_data(reads);
+      if (decided) PTERYX_TRY(std::move(s));
+      unfit_[i] = !fits_bound(i);
+    }
+    return {};
+  }
+  bool has_rule(size_t i) const {
+    return l_.defs[i] != nullptr && l_.defs[i]->op_class != OpClass::kItem &&
+           l_.defs[i]->op_class != OpClass::kScalar;
+  }
+  bool has_data_dependent_arg(size_t i) const {
+    bool found = false;
+    each_read(i, [&](ValueId id) { found = found || data_dependent_[index(id)]; });
+    return found;
   }
 
   // Of a node whose rule went well where scalars are 0.
@@ -138,6 +202,18 @@ class Shapes : Stage {
           if (id != kNoValue && marked[index(id)]) return true;
         }
       }
+    }
+    return false;
+  }
+
+  bool reads_scalars(const graph::Node& n) const {
+    const auto is_scalar = [&](ValueId id) {
+      return id != kNoValue && std::holds_alternative<graph::LiveScalar>(g_[id]);
+    };
+    for (size_t a = 0; a + 1 < n.args.size(); ++a) {
+      const auto* list = std::get_if<graph::ValueList>(&g_[n.args[a]]);
+      if (is_scalar(n.args[a]) || (list != nullptr && std::ranges::any_of(list->items, is_scalar)))
+        return true;
     }
     return false;
   }

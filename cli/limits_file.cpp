@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "limits_file.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "pteryx/base/excerpt.h"
+#include "pteryx/base/json.h"
+#include "pteryx/base/source.h"
+
+namespace pteryx::cli {
+namespace {
+
+constexpr uint64_t kLargestFile = uint64_t{16} << 20;
+
+std::string known_names() {
+  std::string names;
+  for (const gpu::Limit& l : gpu::all_limits())
+    fmt::format_to(std::back_inserter(names), "{}{}", names.empty() ? "" : ", ", l.name);
+  return names;
+}
+
+Result<gpu::Caps> caps_of(const Json& limits) {
+  if (!limits.is_object()) {
+    return invalid_program(
+        fmt::format("expected a JSON object of limits, got {}", limits.type_name()));
+  }
+  gpu::Caps caps;
+  for (const auto& [name, value] : limits.items()) {
+    const auto all = gpu::all_limits();
+    const auto l = std::ranges::find(all, name, &gpu::Limit::name);
+    if (l == all.end()) {
+      return invalid_program(
+          fmt::format("limit '{}' is unknown: expected some of {}", excerpt(name), known_names()));
+    }
+    if (!value.is_number_unsigned() || value.get<uint64_t>() < l->least) {
+      return invalid_program(fmt::format("{}: expected a whole number from {} on, got {}", l->name,
+                                         l->least,
+                                         value.is_number() ? value.dump() : value.type_name()));
+    }
+    l->set(caps, value.get<uint64_t>());
+  }
+  return caps;
+}
+
+// The object of limits in a document.
+Result<Json> limits_in(const Json& document) {
+  if (!document.is_object() || !document.contains("providers")) return document;
+  const auto chosen = document.find("default");
+  if (chosen == document.end() || !chosen->is_object() || !chosen->contains("limits")) {
+    return invalid_program(
+        "expected the report of a machine with a GPU that can be used, got one without 'default' "
+        "and its 'limits'");
+  }
+  return Json((*chosen)["limits"]);
+}
+
+}  // namespace
+
+Result<gpu::Caps> read_limits(const std::string& from) {
+  if (from == "default") return gpu::Caps();
+  PTERYX_ASSIGN(const std::string text, read_all(from, kLargestFile));
+  PTERYX_ASSIGN(const Json document, parse_json(text, from, {.unique = true}));
+  auto limits = limits_in(document);
+  auto caps = limits.ok() ? caps_of(*limits) : Result<gpu::Caps>(std::move(limits).status());
+  if (!caps.ok()) return std::move(caps).status().during("reading limits from " + from);
+  return caps;
+}
+
+}  // namespace pteryx::cli
