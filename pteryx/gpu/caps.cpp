@@ -26,12 +26,13 @@ constexpr Maskable kMaskable[] = {
 
 constexpr Limit kLimits[] = {
     {"max_buffer_bytes", 4096, &Caps::max_buffer_bytes, nullptr},
-    {"max_binding_bytes", 4096, &Caps::max_binding_bytes, nullptr},
+    {"max_binding_bytes", 256, &Caps::max_binding_bytes, nullptr},
     {"max_storage_buffers", 8, nullptr, &Caps::max_storage_buffers},
     {"max_workgroups_per_dim", 256, nullptr, &Caps::max_workgroups_per_dim},
     {"max_invocations", 64, nullptr, &Caps::max_invocations},
     {"max_workgroup_size_x", 64, nullptr, &Caps::max_workgroup_size_x},
     {"max_workgroup_bytes", 4096, nullptr, &Caps::max_workgroup_bytes},
+    {"max_weight_bytes", 16, &Caps::max_weight_bytes, nullptr},
 };
 
 std::string_view trim(std::string_view s) {
@@ -96,7 +97,9 @@ void Limit::set(Caps& caps, uint64_t value) const {
   }
 }
 
-std::span<const Limit> all_limits() { return kLimits; }
+std::span<const Limit> all_limits() {
+  return std::span(kLimits).first(std::size(kLimits) - 1);  // the last is none of a device's
+}
 
 Status mask_caps(Caps& caps, std::string_view list) {
   for (size_t at = 0; at <= list.size();) {

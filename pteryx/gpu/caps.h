@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,7 +26,10 @@ struct Caps {
   // Limits, as WebGPU promises them everywhere.
   uint64_t max_buffer_bytes = uint64_t{256} << 20;
   uint64_t max_binding_bytes = uint64_t{128} << 20;  // of storage
-  uint32_t max_storage_buffers = 8;                  // per stage
+  // Of weights that are not split. No device has such a limit: masks lower it, so that small models
+  // have parts as well.
+  uint64_t max_weight_bytes = std::numeric_limits<uint64_t>::max();
+  uint32_t max_storage_buffers = 8;  // per stage
   uint32_t max_workgroups_per_dim = 65535;
   uint32_t max_invocations = 256;  // per workgroup
   uint32_t max_workgroup_size_x = 256;
@@ -49,7 +53,7 @@ struct Limit {
   uint64_t get(const Caps& caps) const { return wide != nullptr ? caps.*wide : caps.*narrow; }
   void set(Caps& caps, uint64_t value) const;  // at most what the field holds
 };
-std::span<const Limit> all_limits();
+std::span<const Limit> all_limits();  // of devices
 
 // Takes the capabilities named in a list such as "f16,subgroups" out of caps, and those that rest
 // on them, and lowers limits that it gives a value, as "max_binding_bytes=4MiB" does; caps.masked

@@ -62,7 +62,7 @@ TEST(MaskCaps, RejectsUnknownNamesAndListsTheKnown) {
             "disabled capability 'fp16' is unknown; known are f16 subgroups subgroup_matrix dot4 "
             "timestamps max_buffer_bytes=N max_binding_bytes=N max_storage_buffers=N "
             "max_workgroups_per_dim=N max_invocations=N max_workgroup_size_x=N "
-            "max_workgroup_bytes=N");
+            "max_workgroup_bytes=N max_weight_bytes=N");
 }
 
 TEST(MaskCaps, LowersLimits) {
@@ -78,14 +78,21 @@ TEST(MaskCaps, LowersLimits) {
   EXPECT_EQ(caps.max_buffer_bytes, uint64_t{256} << 20);
 }
 
+TEST(MaskCaps, WeightsAreSplitBelowTheLimitOfADevice) {
+  Caps caps;
+  ASSERT_TRUE(mask_caps(caps, "max_weight_bytes=1KiB").ok());
+  EXPECT_EQ(caps.max_weight_bytes, 1024u);
+  EXPECT_EQ(caps.max_binding_bytes, Caps().max_binding_bytes);
+  for (const Limit& l : all_limits()) EXPECT_NE(l.name, "max_weight_bytes");
+}
+
 TEST(MaskCaps, RejectsValuesThatAreNone) {
-  for (const char* value :
-       {"", "x", "-1", "0", "4MB", "4 MiB", "4095", "18446744073709551615GiB"}) {
+  for (const char* value : {"", "x", "-1", "0", "4MB", "4 MiB", "255", "18446744073709551615GiB"}) {
     Caps caps = everything();
     const Status status = mask_caps(caps, fmt::format("max_binding_bytes={}", value));
     EXPECT_EQ(status.code(), Code::kInvalidArgument) << value;
     EXPECT_EQ(status.message(),
-              fmt::format("disabled 'max_binding_bytes={}': expected a number from 4096 on, such "
+              fmt::format("disabled 'max_binding_bytes={}': expected a number from 256 on, such "
                           "as 4096, 64KiB or 4MiB",
                           value));
     EXPECT_EQ(caps.max_binding_bytes, Caps().max_binding_bytes);

@@ -83,7 +83,7 @@ Status first_of(const std::vector<Excess>& found) {
 }  // namespace
 
 uint64_t most_constant_bytes(const gpu::Caps& caps) {
-  return std::min(caps.max_buffer_bytes, caps.max_binding_bytes);
+  return std::min({caps.max_buffer_bytes, caps.max_binding_bytes, caps.max_weight_bytes});
 }
 
 std::string to_string(const Excess& e) {

@@ -288,6 +288,16 @@ TEST(SplitRows, EmbeddingOfElements) {
   }
 }
 
+// Parts of a single row each, which begin at any byte of the file.
+TEST(SplitRows, EmbeddingOfSingleRows) {
+  expect_same("embedding", 16, kRows, [](Draft& d) {
+    const ValueId ids = d.tokens({1, 30});
+    d.result("aten.embedding.default",
+             {d.constant(DType::kI8, {kRows, 5}), ids, d.none(), d.none(), d.none()}, {1, 30, 5},
+             DType::kI8);
+  });
+}
+
 TEST(SplitRows, EmbeddingOfCodes) {
   for (const bool low_first : {false, true}) {
     for (const bool by_group : {false, true}) {

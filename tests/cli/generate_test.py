@@ -8,7 +8,7 @@ import struct
 import subprocess
 import unittest
 
-from cli import BAD_FILE, DECODERS, FIXTURES, INTERRUPTED, LLM, OK, OPS, STATE, TOOL, USAGE, TestCase, case, environment, tool
+from cli import BAD_FILE, DECODERS, FAILED, FIXTURES, INTERRUPTED, LLM, OK, OPS, STATE, TOOL, USAGE, TestCase, case, environment, tool
 from tokenizers import letter_tokenizer
 
 MODEL = LLM / "qwen3_like_q4.pte"
@@ -97,6 +97,51 @@ class Generate(TestCase):
             self.assertIn(wanted, self.fail_with(BAD_FILE, "generate", model, "--prompt-ids", "1", "2", "3", "-n", "8", *options))
         self.assertIn("the model's logits are not finite at position 0",
                       self.fail_with(BAD_FILE, "eval", model, "--ids", "1", "2", "3", "4"))
+
+
+class Limits(TestCase):
+    """Weights that are larger than a binding of the GPU."""
+    def tokens(self, model, disable, *options):
+        report = self.succeed_json("generate", model, "--json", "--precision", "f32", "--temperature", "0", "-n", 12, "--ignore-end",
+                                   "--log-probabilities", "--prompt-ids", *ids([1, 5, 7, 200, 255, 31]), *options,
+                                   env={"PTERYX_DISABLE": disable})
+        return report["ids"], report["log_probabilities"]
+
+    def test_every_format_of_weights(self):
+        for quantize in ("q4", "q8", "f16", "none"):
+            model = self.folder / f"{quantize}.pte"
+            self.succeed("synth", "-o", model, "--quantize", quantize, "--max-context", 32, "--max-tokens", 4)
+            # Caches take 4 KiB, activations less, the largest weight 8 (q4) to 64 KiB; two layers joined, more.
+            limits = self.write("limits.json", json.dumps({"max_binding_bytes": 4096}))
+            method = self.succeed_json("inspect", model, "--json", "--limits", limits)["methods"][0]
+            self.assertTrue(method["limits"]["fits"], method["limits"]["excess"])
+            self.assertGreaterEqual(len(method["limits"]["splits"]), 2)
+            wanted, probabilities = self.tokens(model, "")
+            for disable in ("max_binding_bytes=4KiB", "max_buffer_bytes=4KiB", "max_binding_bytes=6000,subgroups",
+                            "max_weight_bytes=512,max_binding_bytes=4KiB"):
+                with self.subTest(f"{quantize} {disable}"):
+                    got, close = self.tokens(model, disable)
+                    self.assertEqual(got, wanted)
+                    for a, b in zip(close, probabilities):
+                        self.assertAlmostEqual(a, b, delta=1e-3)
+
+    def test_ids_of_the_exporter(self):
+        for name in ("qwen3_like_q4", "qwen2_like_fp32"):
+            wanted = case(LLM, name)
+            report = self.succeed_json("generate", LLM / f"{name}.pte", "--json", "--temperature", "0", "--ignore-end",
+                                       "-n", len(wanted["greedy_ids"]), "--prompt-ids", *ids(wanted["prompt_ids"]),
+                                       env={"PTERYX_DISABLE": "max_weight_bytes=1KiB"})
+            self.assertEqual(report["ids"], wanted["greedy_ids"])
+
+    def test_perplexity(self):
+        def perplexity(disable):
+            return self.succeed_json("eval", MODEL, "--json", "--ids", *ids(range(1, 40)), env={"PTERYX_DISABLE": disable})["perplexity"]
+        self.assertAlmostEqual(perplexity("max_weight_bytes=1KiB") / perplexity(""), 1, delta=1e-3)
+
+    def test_what_cannot_be_split(self):
+        message = self.fail_with(FAILED, "generate", MODEL, "--prompt-ids", "1", env={"PTERYX_DISABLE": "max_binding_bytes=36KiB"})
+        self.assertRegex(message, r"[\w ]+, f32 \[.*\]: \d+ bytes, max_binding_bytes of the device is 36864; export or convert it with ")
+        self.assertIn("while loading method 'forward'", message)
 
 
 class KvCache(TestCase):

@@ -166,10 +166,10 @@ class Limits(Inspect):
                  "max_workgroup_size_x, max_workgroup_bytes")
         for content, text in (("[]", "expected a JSON object of limits, got array"),
                               ('{"max_binding": 1}', f"limit 'max_binding' is unknown: expected some of {known}"),
-                              ('{"max_binding_bytes": "4MiB"}', "max_binding_bytes: expected a whole number from 4096 on, got string"),
-                              ('{"max_binding_bytes": -1}', "max_binding_bytes: expected a whole number from 4096 on, got -1"),
-                              ('{"max_binding_bytes": 1.5}', "max_binding_bytes: expected a whole number from 4096 on, got 1.5"),
-                              ('{"max_binding_bytes": 4095}', "max_binding_bytes: expected a whole number from 4096 on, got 4095"),
+                              ('{"max_binding_bytes": "4MiB"}', "max_binding_bytes: expected a whole number from 256 on, got string"),
+                              ('{"max_binding_bytes": -1}', "max_binding_bytes: expected a whole number from 256 on, got -1"),
+                              ('{"max_binding_bytes": 1.5}', "max_binding_bytes: expected a whole number from 256 on, got 1.5"),
+                              ('{"max_binding_bytes": 255}', "max_binding_bytes: expected a whole number from 256 on, got 255"),
                               ('{"providers": [], "problem": "none"}',
                                "expected the report of a machine with a GPU that can be used, got one without 'default'")):
             with self.subTest(content):

@@ -52,6 +52,14 @@ class Whole(Verify):
         for folder in (OPS, STATE, VALUES, DECODERS):
             self.check(folder, "--cpu")
 
+    def test_with_weights_in_parts(self):
+        for most in ("1KiB", "256"):
+            masked = {"PTERYX_DISABLE": f"max_weight_bytes={most}"}
+            self.assertEqual(list(self.check(OPS, env=masked)), NAMES)
+            for folder in (STATE, VALUES, DECODERS):
+                self.check(folder, env=masked)
+        self.check(DECODERS, "--cpu", env=masked)
+
 
 class Routes(Verify):
     def test_each(self):

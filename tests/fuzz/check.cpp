@@ -13,6 +13,7 @@
 #include "pteryx/program/program.h"
 #include "pteryx/program/testing/alone.h"
 #include "pteryx/session/layout.h"
+#include "pteryx/session/limits.h"
 
 namespace pteryx::fuzz {
 namespace {
@@ -71,14 +72,18 @@ Status check_method(const Program& program, const MethodRecord& m) {
   touch(program, m);
   PTERYX_ASSIGN(graph::Graph g, graph::build_graph(program, m, ops::lookup()));
   touch(program, g);
-  graph::run_passes(g, ops::lookup());
+  graph::PassOptions passes;
+  if (g.nodes.size() % 2 == 1) passes.most_constant_bytes = 64;  // weights in parts
+  graph::run_passes(g, ops::lookup(), passes);
+  touch(program, g);
   gpu::Caps caps;
   caps.f16 = caps.subgroups = true;  // every route may be taken
   caps.subgroup_min = caps.subgroup_max = 32;
   caps.max_buffer_bytes = uint64_t{4} << 30;
   caps.max_binding_bytes = uint64_t{2} << 30;
   auto layout = make_layout(g, {.caps = caps, .forced_routes = {}}, {});
-  return layout.ok() ? Status() : std::move(layout).status();
+  if (!layout.ok()) return std::move(layout).status();
+  return check_limits(g, *layout, caps);
 }
 
 // Every method, also behind one that is refused.
