@@ -86,7 +86,7 @@ Result<Parts> parts_of(const Node& n) {
       }
     }
     p.vocabulary += part.rows();
-    p.parts.push_back(std::move(part));
+    p.parts.push_back(part);
   }
   return p;
 }

@@ -117,8 +117,8 @@ class Limits(TestCase):
             self.assertTrue(method["limits"]["fits"], method["limits"]["excess"])
             self.assertGreaterEqual(len(method["limits"]["splits"]), 2)
             wanted, probabilities = self.tokens(model, "")
-            for disable in ("max_binding_bytes=4KiB", "max_buffer_bytes=4KiB", "max_binding_bytes=6000,subgroups",
-                            "max_weight_bytes=512,max_binding_bytes=4KiB"):
+            for disable in ("max_binding_bytes=4KiB", "max_buffer_bytes=16KiB", "max_binding_bytes=6000,subgroups",
+                            "max_weight_bytes=1KiB,max_binding_bytes=4KiB"):
                 with self.subTest(f"{quantize} {disable}"):
                     got, close = self.tokens(model, disable)
                     self.assertEqual(got, wanted)
