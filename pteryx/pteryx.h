@@ -159,7 +159,8 @@ struct LoadOptions {
 struct RunOptions {
   static constexpr uint64_t kAllOutputs = ~uint64_t{0};
   // Bit i: output i is wanted; the others come as None, and what only they need is left out where
-  // that is possible. Outputs behind the 64th are always wanted.
+  // that is possible. Outputs behind the 64th are always wanted. Where none is read, an index
+  // outside its tensor that the program computed is an error of the next run that reads one.
   uint64_t outputs = kAllOutputs;
 };
 
@@ -195,8 +196,11 @@ class Session {
 
   std::span<const MethodInfo> methods() const;
   // Runs a method, and waits for it. Outputs stay valid until the next run of the same method;
-  // state such as KV caches is kept. A call with wrong inputs changes nothing; one that fails after
-  // it changed state says so. Errors: kInvalidArgument, kDevice, kMemory.
+  // state such as KV caches is kept. A call with wrong inputs changes nothing, which includes
+  // elements that the program uses as indices of something smaller, such as a position behind the
+  // end of a cache. Indices that the program computes are found while it runs: an error that names
+  // the operator, the element, its value and the bound, and whether state was changed, as any error
+  // of a call that changed state does. Errors: kInvalidArgument, kDevice, kMemory.
   Result<std::span<const Value>> run(std::string_view method, std::span<const Value> inputs,
                                      const RunOptions& options = {});
   // The same without waiting. The inputs' memory stands until it is finished; one run of a method

@@ -1,12 +1,11 @@
 // Index lists. SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/ops/advanced_index.h"
 
+#include "pteryx/ops/index_bound.h"
 #include "pteryx/ops/strided.h"
 
 namespace pteryx::ops {
 namespace {
-
-bool is_mask(DType t) { return t == DType::kBool || t == DType::kU8; }
 
 Status too_many(const Node& n, size_t list, const Dims& x) {
   return n.fail(Code::kInvalidProgram, fmt::format("{}: more indices than the {} dims of x",
@@ -68,14 +67,15 @@ Mask nonzero(const HostTensor& mask) {
 
 }  // namespace
 
-Result<int64_t> checked_index(const Node& n, size_t arg, int64_t index, int64_t position,
-                              int64_t extent) {
-  if (index < -extent || index >= extent) {
-    return n.fail(Code::kInvalidArgument,
-                  fmt::format("{}: index {} at position {} is outside [-{}, {})",
-                              n.def().args[arg].name, index, position, extent, extent));
+bool is_mask(DType t) { return t == DType::kBool || t == DType::kU8; }
+
+size_t indexed_dim(const Node& n, size_t list, size_t member) {
+  size_t dim = 0;
+  for (size_t i = 0; i < member; ++i) {
+    const auto t = n.list_item(list, i);
+    dim += t && is_mask(t->dtype) ? t->rank() : 1;
   }
-  return index < 0 ? index + extent : index;
+  return dim;
 }
 
 IndexList index_list(const Node& n, size_t list) {
@@ -133,14 +133,13 @@ Result<HostIndex> read_index(const Node& n, size_t list, const Dims& x, const Ho
         out.at[d] = std::move(mask.at[k]);
         shapes[d] = {static_cast<int64_t>(out.at[d].size())};
       } else {
-        for (int64_t j = 0; j < values.numel(); ++j) out.at[d].push_back(values.integer(j));
+        for (int64_t j = 0; j < values.numel(); ++j) {
+          PTERYX_ASSIGN(const int64_t at, checked_index(n, {list, i}, j, values.integer(j), x[d]));
+          out.at[d].push_back(at);
+        }
         shapes[d] = t->dims;
       }
-      for (size_t j = 0; j < out.at[d].size(); ++j) {
-        PTERYX_ASSIGN(const int64_t at,
-                      checked_index(n, list, out.at[d][j], static_cast<int64_t>(j), x[d]));
-        out.at[d][j] = at * own[d];
-      }
+      for (int64_t& at : out.at[d]) at *= own[d];
       PTERYX_ASSIGN(index, broadcast_index(n, list, index, shapes[d]));
     }
   }

@@ -10,11 +10,6 @@
 
 namespace pteryx::ops {
 
-// An index of `extent` entries, negative ones counted from the end once. Errors: kInvalidArgument
-// out of range, with the index and its position in argument `arg`.
-Result<int64_t> checked_index(const Node& n, size_t arg, int64_t index, int64_t position,
-                              int64_t extent);
-
 // What the list of argument `list` says without looking into its tensors.
 struct IndexList {
   size_t count = 0;     // tensors that are not None
@@ -22,6 +17,10 @@ struct IndexList {
   bool masked = false;  // some are bool: the shape depends on their contents
 };
 IndexList index_list(const Node& n, size_t list);
+// Masks of the list stand for the positions of their true elements.
+bool is_mask(DType t);
+// The dim of x that a member of the list is for.
+size_t indexed_dim(const Node& n, size_t list, size_t member);
 
 // The result's dims for x of dims `x`; not for masks.
 Result<Dims> indexed_dims(const Node& n, size_t list, const Dims& x);

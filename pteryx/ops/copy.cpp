@@ -149,6 +149,7 @@ void add_copy(std::vector<OpDef>& table) {
                      .shape = shape,
                      .plan = plan,
                      .cpu = cpu,
+                     .casts = r.source == 0,
                      .row = &r});
   }
 }

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/ops/shaders/embedding_bag.h"
 
+#include "pteryx/ops/index_bound.h"
 #include "pteryx/ops/op.h"
 #include "pteryx/ops/shaders/embedding_bag_sizes.h"
 #include "pteryx/ops/table.h"
@@ -74,13 +75,15 @@ Status plan_rows(const Node& n, const Bags& b, Plan& p) {
                                            .rows = u32(b.rows),
                                            .width = u32(b.width),
                                            .padding = static_cast<int32_t>(b.padding),
-                                           .to_last_offset = b.plain ? 1U : 0U};
+                                           .to_last_offset = b.plain ? 1U : 0U,
+                                           .fault = p.fault()};
   const std::string prelude = fmt::format(
       "const mode = {}u;\nfn sample_weight(i: u32) -> f32 {{ return {}; }}\n"
       "fn emit_largest(i: u32, row: i32) {{ {} }}\n",
       b.mode, weighted ? "load_weights(i)" : "1.0", which ? "store_largest(i, row);" : "");
-  std::vector<Bind> bind = {
-      {"weight", n.in(kWeight)}, {"indices", n.in(kIndices)}, {"offsets", n.in(kOffsets)}};
+  std::vector<Bind> bind = {{"weight", n.in(kWeight)},
+                            {"indices", n.in(kIndices), Access::kIndex, {}, kIndices},
+                            {"offsets", n.in(kOffsets), Access::kIndex, {}, kOffsets}};
   if (weighted) bind.push_back({"weights", n.in(kWeights)});
   bind.push_back({"y", y, Access::kWords});
   if (which) bind.push_back({"largest", n.out(kMaxIndices), Access::kElements});
@@ -98,7 +101,8 @@ Status plan_sizes(const Node& n, const Bags& b, Out result, Plan& p) {
   const shaders::EmbeddingBagSizesParams params{.n = u32(y.numel()),
                                                 .bags = u32(b.bags),
                                                 .indices = u32(b.indices),
-                                                .padding = static_cast<int32_t>(b.padding)};
+                                                .padding = static_cast<int32_t>(b.padding),
+                                                .fault = p.fault()};
   const std::string_view variant =
       result == kOffset2Bag ? "bag_of" : (b.mode == kSum ? "nothing" : "size_of");
   return p.dispatch(
@@ -106,7 +110,7 @@ Status plan_sizes(const Node& n, const Bags& b, Out result, Plan& p) {
           .variant = variant,
           .prelude = fmt::format("fn answer(i: u32) -> i32 {{ return {}(i); }}\n", variant),
           .bind = {{"indices", n.in(kIndices)},
-                   {"offsets", n.in(kOffsets)},
+                   {"offsets", n.in(kOffsets), Access::kIndex, {}, kOffsets},
                    {"y", y, Access::kElements}},
           .params = bytes_of(params),
           .grid = per_element(y.numel(), p.caps())});
@@ -127,8 +131,9 @@ Result<std::vector<int64_t>> bounds(const Node& n, const Bags& b, const HostTens
   std::vector<int64_t> at(static_cast<size_t>(b.bags) + 1, b.indices);
   int64_t least = 0;
   for (int64_t i = 0; i < b.offsets; ++i) {
-    const int64_t v = offsets.integer(i);
-    if (v < least || v > b.indices || (i == 0 && v != 0)) {
+    PTERYX_ASSIGN(const int64_t v,
+                  checked_index(n, {kOffsets}, i, offsets.integer(i), b.indices + 1));
+    if (v < least || (i == 0 && v != 0)) {
       return n.fail(Code::kInvalidArgument,
                     fmt::format("offsets: {} at position {} is outside [{}, {}]", v, i, least,
                                 i == 0 ? 0 : b.indices));
@@ -173,12 +178,8 @@ Status cpu(const Node& n, const Host& h) {
   PTERYX_ASSIGN(const Bags b, read(n));
   const HostTensor indices = h.host(n.in(kIndices).id);
   for (int64_t i = 0; i < b.indices; ++i) {
-    const int64_t row = indices.integer(i);
-    if (row < 0 || row >= b.rows) {
-      return n.fail(
-          Code::kInvalidArgument,
-          fmt::format("indices: id {} at position {} is outside [0, {})", row, i, b.rows));
-    }
+    PTERYX_ASSIGN([[maybe_unused]] const int64_t row,
+                  checked_index(n, {kIndices}, i, indices.integer(i), b.rows));
   }
   PTERYX_ASSIGN(const std::vector<int64_t> at, bounds(n, b, h.host(n.in(kOffsets).id)));
   const auto put = [&](Out result, int64_t i, int64_t v) {
@@ -210,16 +211,17 @@ constexpr Arg kRowsAndIndices = {.name = "y",
                                  .min_rank = 4,
                                  .index = true,
                                  .more_types = kIndexTypes};
-constexpr Arg kArgs[] = {in("weight", kFloats, 2, 2),
-                         vector_of_indices(row_in("indices", kWeight)),
-                         vector_of_indices(index_in("offsets")),
-                         any("scale_grad_by_freq"),
-                         number("mode"),
-                         any("sparse"),
-                         optional_in("per_sample_weights", kFloats),
-                         number("include_last_offset"),
-                         number("padding_idx"),
-                         kRowsAndIndices};
+constexpr Arg kArgs[] = {
+    in("weight", kFloats, 2, 2),
+    vector_of_indices(row_in("indices", kWeight)),
+    vector_of_indices(bounded_in("offsets", {.of = kIndices, .along = IndexBound::Along::kEnds})),
+    any("scale_grad_by_freq"),
+    number("mode"),
+    any("sparse"),
+    optional_in("per_sample_weights", kFloats),
+    number("include_last_offset"),
+    number("padding_idx"),
+    kRowsAndIndices};
 constexpr std::string_view kSpellings[] = {"aten::_embedding_bag_forward_only.out"};
 
 }  // namespace

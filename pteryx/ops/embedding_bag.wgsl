@@ -2,17 +2,18 @@
 // One u32 word of y per invocation.
 // Host guarantees: y is [bags, width], weight [rows, width]; `to_last_offset`: the last bag ends at an offset of its own,
 // where there is one. The prelude gives `mode` (0 sum, 1 mean, 2 largest), `sample_weight(i)` and
-// `emit_largest(i, row)`, which keeps the row of the largest element. Offsets and rows are clamped, so that nothing
-// outside is read.
+// `emit_largest(i, row)`, which keeps the row of the largest element. Offsets and rows outside are
+// taken for 0.
 #include "common/index.wgsl"
 
-struct Params { bags: u32, offsets: u32, indices: u32, rows: u32, width: u32, padding: i32, to_last_offset: u32 }
+struct Params { bags: u32, offsets: u32, indices: u32, rows: u32, width: u32, padding: i32, to_last_offset: u32,
+  fault: u32 }
 @group(0) @binding(0) var<uniform> params: Params;
 
 fn offset(b: u32) -> u32 {
   let count = select(params.bags, params.offsets, params.to_last_offset == 1u);
   if (b >= count) { return params.indices; }
-  return u32(clamp(load_offsets(b), 0, i32(params.indices)));
+  return u32(max(place_offsets(b, i32(params.indices) + 1), 0));
 }
 
 fn fold(at: u32) -> f32 {
@@ -23,10 +24,9 @@ fn fold(at: u32) -> f32 {
   var largest = -1;
   var counted = 0u;
   for (var i = offset(bag); i < end; i++) {
-    let row = load_indices(i);
-    if (row == params.padding) { continue; }
+    let kept = max(place_indices(i, i32(params.rows)), 0);
+    if (kept == params.padding) { continue; }
     counted++;
-    let kept = clamp(row, 0, i32(params.rows) - 1);
     let v = load_weight(u32(kept) * params.width + e);
     if (mode < 2u) {
       total += v * sample_weight(i);

@@ -1,9 +1,9 @@
 // y[i] = what `answer(i)` of the prelude picks: the bag that index i is in, how many rows of bag i count, or 0.
 // One element of y per invocation.
-// Host guarantees: n elements; offsets go up. Offsets are clamped, so that nothing outside is read.
+// Host guarantees: n elements; offsets go up. Those outside are taken for 0.
 #include "common/index.wgsl"
 
-struct Params { n: u32, bags: u32, indices: u32, padding: i32 }
+struct Params { n: u32, bags: u32, indices: u32, padding: i32, fault: u32 }
 @group(0) @binding(0) var<uniform> params: Params;
 
 // The last bag that begins at or before index i.
@@ -19,9 +19,9 @@ fn bag_of(i: u32) -> i32 {
 
 fn size_of(bag: u32) -> i32 {
   let all = i32(params.indices);
-  let begin = clamp(load_offsets(bag), 0, all);
+  let begin = max(place_offsets(bag, all + 1), 0);
   var end = all;
-  if (bag + 1u < params.bags) { end = clamp(load_offsets(bag + 1u), 0, all); }
+  if (bag + 1u < params.bags) { end = max(place_offsets(bag + 1u, all + 1), 0); }
   var counted = 0;
   for (var i = begin; i < end; i++) {
     if (load_indices(u32(i)) != params.padding) { counted++; }

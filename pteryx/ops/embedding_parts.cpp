@@ -4,6 +4,7 @@
 #include "pteryx/ops/shaders/embedding_parts.h"
 
 #include "pteryx/graph/passes/passes.h"
+#include "pteryx/ops/index_bound.h"
 #include "pteryx/ops/op.h"
 #include "pteryx/ops/table.h"
 
@@ -143,8 +144,10 @@ Status plan(const Node& n, Plan& p) {
                                                .rows = u32(part.rows()),
                                                .row = u32(part.table.dims[1]),
                                                .group = u32(all.group),
-                                               .scale_row = u32(scale_row)};
-    std::vector<Bind> bind = {{"table", part.table}, {"indices", indices}};
+                                               .scale_row = u32(scale_row),
+                                               .fault = p.fault()};
+    std::vector<Bind> bind = {{"table", part.table},
+                              {"indices", indices, Access::kIndex, {}, kIndices}};
     if (part.scales) bind.push_back({"scales", *part.scales});
     if (part.zeros) bind.push_back({"zeros", *part.zeros});
     bind.push_back({"y", y, Access::kWords});
@@ -163,12 +166,8 @@ Status cpu(const Node& n, const Host& h) {
   const HostTensor indices = h.host(n.in(kIndices).id);
   const HostTensor y = h.host(n.out_id());
   for (int64_t i = 0; i < indices.numel(); ++i) {
-    const int64_t token = indices.integer(i);
-    if (token < 0 || token >= all.vocabulary) {
-      return n.fail(Code::kInvalidArgument,
-                    fmt::format("indices: id {} at position {} is outside [0, {})", token, i,
-                                all.vocabulary));
-    }
+    PTERYX_ASSIGN(const int64_t token,
+                  checked_index(n, {kIndices}, i, indices.integer(i), all.vocabulary));
     size_t k = 0;
     while (token >= all.parts[k].first + all.parts[k].rows()) ++k;
     const Part& part = all.parts[k];

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/ops/shaders/embedding_q4.h"
 
+#include "pteryx/ops/index_bound.h"
 #include "pteryx/ops/op.h"
 #include "pteryx/ops/table.h"
 
@@ -108,7 +109,8 @@ Status plan(const Node& n, Plan& p) {
                                           .vocabulary = u32(t.vocabulary),
                                           .row_bytes = u32(t.row_bytes),
                                           .group = u32(t.group),
-                                          .scale_row = u32(t.scale_row)};
+                                          .scale_row = u32(t.scale_row),
+                                          .fault = p.fault()};
   const std::string_view code =
       r.bytes
           ? "fn code(token: u32, e: u32) -> f32 { return f32(load_weight(token * params.row_bytes "
@@ -120,8 +122,9 @@ Status plan(const Node& n, Plan& p) {
       "const rows_of_groups: bool = {};\nconst low_first: bool = {};\n{}fn zero(at: u32) -> f32 {{ "
       "return {}; }}\n",
       t.rows_of_groups, t.low_first, code, has_zeros(n) ? "f32(load_zeros(at))" : "0.0");
-  std::vector<Bind> bind = {
-      {"weight", n.in(kWeight)}, {"scales", n.in(kScales)}, {"indices", indices}};
+  std::vector<Bind> bind = {{"weight", n.in(kWeight)},
+                            {"scales", n.in(kScales)},
+                            {"indices", indices, Access::kIndex, {}, at(r.indices)}};
   if (has_zeros(n)) bind.push_back({"zeros", n.in(at(r.zeros))});
   bind.push_back({"y", y, Access::kWords});
   return p.dispatch(n, {.shader = &shaders::embedding_q4,
@@ -141,12 +144,8 @@ Status cpu(const Node& n, const Host& h) {
   const HostTensor zeros = has_zeros(n) ? h.host(n.in(at(r.zeros)).id) : scales;
   const HostTensor y = h.host(n.out_id());
   for (int64_t i = 0; i < indices.numel(); ++i) {
-    const int64_t token = indices.integer(i);
-    if (token < 0 || token >= t.vocabulary) {
-      return n.fail(
-          Code::kInvalidArgument,
-          fmt::format("indices: id {} at position {} is outside [0, {})", token, i, t.vocabulary));
-    }
+    PTERYX_ASSIGN(const int64_t token,
+                  checked_index(n, {at(r.indices)}, i, indices.integer(i), t.vocabulary));
     for (int64_t e = 0; e < t.width; ++e) {
       double v = 0;
       if (r.bytes) {

@@ -4,6 +4,7 @@
 #include "pteryx/ops/shaders/index.h"
 
 #include "pteryx/ops/advanced_index.h"
+#include "pteryx/ops/index_bound.h"
 #include "pteryx/ops/op.h"
 #include "pteryx/ops/strided.h"
 #include "pteryx/ops/table.h"
@@ -15,7 +16,7 @@ namespace {
 struct Pick {
   Tensor x;
   Tensor index;
-  size_t index_arg = 0;  // for messages
+  IndexArg at;  // what `index` is
   Dims dims;
   Dims x_strides;
   Dims index_strides;
@@ -59,7 +60,7 @@ Result<Pick> pick_along(const Node& n, const Tensor& x, const Tensor& index, siz
 
 Result<Pick> embedding(const Node& n) {
   PTERYX_ASSIGN(Pick p, pick_along(n, n.in(0), n.in(1), 0));
-  p.index_arg = 1;
+  p.at.arg = 1;
   return p;
 }
 
@@ -70,7 +71,7 @@ Result<Pick> index_select(const Node& n) {
   if (x.dims.empty()) return n.unsupported("x without dims");
   if (index.dims.empty()) index.dims = {1};
   PTERYX_ASSIGN(Pick p, pick_along(n, x, index, dim));
-  p.index_arg = 2;
+  p.at.arg = 2;
   return p;
 }
 
@@ -87,7 +88,7 @@ Result<Pick> gather(const Node& n) {
                   fmt::format("index {} does not fit x {} along dim {}", to_string(index.dims),
                               to_string(x.dims), dim));
   }
-  Pick p{.x = x, .index = index, .index_arg = 2, .dims = index.dims};
+  Pick p{.x = x, .index = index, .at = {2}, .dims = index.dims};
   p.index_strides = contiguous_strides(index.dims);
   p.x_strides = contiguous_strides(x.dims);
   p.step = x.dims.empty() ? 1 : p.x_strides[dim];
@@ -115,7 +116,7 @@ Result<Pick> index_one(const Node& n) {
                   fmt::format("indices: index {} of x {}", list.first, to_string(x.dims)));
   }
   PTERYX_ASSIGN(Pick p, pick_along(n, x, *n.list_item(kIndices, list.first), list.first));
-  p.index_arg = kIndices;
+  p.at = {kIndices, list.first};
   return p;
 }
 
@@ -154,9 +155,12 @@ Status plan(const Node& n, Plan& p) {
                                     .n = u32(y.numel()),
                                     .first = u32(static_cast<int64_t>(kMaxRank - walk.dims.rank())),
                                     .step = u32(pick.step),
-                                    .extent = static_cast<int32_t>(pick.extent)};
+                                    .extent = static_cast<int32_t>(pick.extent),
+                                    .fault = p.fault()};
   return p.dispatch(n, {.shader = &shaders::index,
-                        .bind = {{"x", pick.x}, {"index", pick.index}, {"y", y, Access::kWords}},
+                        .bind = {{"x", pick.x},
+                                 {"index", pick.index, Access::kIndex, {}, pick.at.arg},
+                                 {"y", y, Access::kWords}},
                         .params = bytes_of(params),
                         .grid = per_element(words(y.numel(), y.dtype), p.caps())});
 }
@@ -168,7 +172,7 @@ Status cpu(const Node& n, const Host& h) {
   const HostTensor y = h.host(n.out_id());
   for (int64_t j = 0; y.numel() > 0 && j < index.numel(); ++j) {
     PTERYX_ASSIGN([[maybe_unused]] const int64_t k,
-                  checked_index(n, pick.index_arg, index.integer(j), j, pick.extent));
+                  checked_index(n, pick.at, j, index.integer(j), pick.extent));
   }
   for_each_index<2>(pick.dims, {pick.x_strides, pick.index_strides},
                     [&](int64_t i, const std::array<int64_t, 2>& at) {
@@ -194,9 +198,10 @@ Status index_cpu(const Node& n, const Host& h) {
 
 constexpr Arg kEmbedding[] = {in("weight", kAnyType, 1), row_in("indices", 0), any("padding_idx"),
                               any("scale_grad_by_freq"), any("sparse"),        out("y")};
-constexpr Arg kSelect[] = {in("x"), number("dim"), index_in("index"), out("y")};
-constexpr Arg kGather[] = {in("x"), number("dim"), index_in("index"), any("sparse_grad"), out("y")};
-constexpr Arg kIndex[] = {in("x", kAnyType, 1), index_list_in("indices"), out("y")};
+constexpr Arg kSelect[] = {in("x"), number("dim"), place_in("index", 0, 1), out("y")};
+constexpr Arg kGather[] = {in("x"), number("dim"), place_in("index", 0, 1), any("sparse_grad"),
+                           out("y")};
+constexpr Arg kIndex[] = {in("x", kAnyType, 1), index_list_in("indices", 0), out("y")};
 
 constexpr Row kRows[] = {
     {"aten.embedding.default", {"aten::embedding.out"}, kEmbedding, embedding},

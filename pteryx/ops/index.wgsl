@@ -1,11 +1,11 @@
 // y[c] = x[x_at(c) + index[index_at(c)] * step], bit for bit. One u32 word of y per invocation.
 // Host guarantees: x and y have one element type; dims are those of y, merged and right-aligned, first = 8 - rank; the
-// strides of x leave the indexed dim out. An index wraps once and is clamped, so that nothing outside x is read.
+// strides of x leave the indexed dim out. For an index outside x the first place is read.
 #include "common/index.wgsl"
 
 struct Params {
   dims: array<vec4<u32>, 2>, x_strides: array<vec4<u32>, 2>, index_strides: array<vec4<u32>, 2>,
-  n: u32, first: u32, step: u32, extent: i32
+  n: u32, first: u32, step: u32, extent: i32, fault: u32
 }
 @group(0) @binding(0) var<uniform> params: Params;
 
@@ -30,8 +30,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       at += c * params.x_strides[(d - 1u) >> 2u][(d - 1u) & 3u];
       at_index += c * params.index_strides[(d - 1u) >> 2u][(d - 1u) & 3u];
     }
-    let k = load_index(at_index);
-    at += u32(clamp(select(k, k + params.extent, k < 0), 0, params.extent - 1)) * params.step;
+    at += u32(max(place_index(at_index, params.extent), 0)) * params.step;
     word |= extractBits(x[at / y_lanes], (at % y_lanes) * bits, bits) << (lane * bits);
   }
   y[w] = word;

@@ -1,4 +1,4 @@
-// All that an op author sees: how an op states its schema (OpDef), what it may ask of a call
+// All that an op author sees: how an op states its schema (OpDef, arg.h), what it may ask of a call
 // (Node), where it puts its GPU work (Plan) and its host tensors (Host).
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -21,138 +21,12 @@
 #include "pteryx/gpu/caps.h"
 #include "pteryx/gpu/grid.h"
 #include "pteryx/graph/graph.h"
+#include "pteryx/ops/arg.h"
 #include "pteryx/ops/shader.h"
 
 namespace pteryx::ops {
 
 using graph::ValueId;
-
-// ---------------------------------------------------------------- schema
-
-// A set of element types, one bit each.
-using DTypes = uint32_t;
-constexpr DTypes only(DType t) { return 1U << static_cast<uint32_t>(t); }
-inline constexpr DTypes kAnyType = 0xFFFFFFFFU;
-inline constexpr DTypes kFloats =
-    only(DType::kF16) | only(DType::kF32) | only(DType::kF64) | only(DType::kBF16);
-inline constexpr DTypes kBools = only(DType::kBool);
-inline constexpr DTypes kIntegers = only(DType::kU8) | only(DType::kI8) | only(DType::kI16) |
-                                    only(DType::kI32) | only(DType::kI64) | only(DType::kU16) |
-                                    only(DType::kU32) | only(DType::kU64);
-inline constexpr DTypes kIndexTypes = only(DType::kI32) | only(DType::kI64);
-// What a GPU buffer holds as it is. i64 is held as i32 where an argument is an index.
-inline constexpr DTypes kGpuTypes = only(DType::kBool) | only(DType::kU8) | only(DType::kI8) |
-                                    only(DType::kI32) | only(DType::kF16) | only(DType::kF32);
-constexpr bool has(DTypes set, DType t) { return (set & only(t)) != 0; }
-
-enum class ArgKind : uint8_t {
-  kTensor,      // tensor
-  kTensorList,  // list of tensors, possibly with None
-  kNumber,      // int, float, bool or live scalar, read as either
-  kInts,        // list of ints, literal or live; a single int counts as a list of one
-  kNumbers,     // list of floats or ints
-  kText,        // string
-  kAny,         // not looked at
-  kFactory,     // dtype, layout, device, pin_memory: not looked at, left out by `.out` spellings
-  kOut,         // result tensor
-  kOutList,     // list of result tensors
-  kOutScalar,   // result scalar
-};
-
-struct Arg {
-  std::string_view name;
-  ArgKind kind = ArgKind::kTensor;
-  DTypes types = kAnyType;
-  uint8_t min_rank = 0;
-  uint8_t max_rank = kMaxRank;
-  bool optional = false;                // Null allowed
-  bool mutated = false;                 // written in place
-  bool index = false;                   // i64 may be narrowed to i32 on the way to the GPU
-  bool cache = false;                   // a KV cache: any of `types`, whatever other arguments have
-  std::optional<uint8_t> rows_of = {};  // elements number rows of that argument, none negative
-  DTypes more_types = 0;                // of results behind the first; 0: those of the first
-  bool like_x = false;                  // a result of the first's types has that of argument 0
-};
-
-constexpr Arg in(std::string_view name, DTypes types = kAnyType, uint8_t min_rank = 0,
-                 uint8_t max_rank = kMaxRank) {
-  return {.name = name,
-          .kind = ArgKind::kTensor,
-          .types = types,
-          .min_rank = min_rank,
-          .max_rank = max_rank};
-}
-constexpr Arg optional_in(std::string_view name, DTypes types = kAnyType) {
-  return {.name = name, .kind = ArgKind::kTensor, .types = types, .optional = true};
-}
-constexpr Arg index_in(std::string_view name) {
-  return {.name = name, .kind = ArgKind::kTensor, .types = kIndexTypes, .index = true};
-}
-// Numbers of rows of the argument `table`.
-constexpr Arg row_in(std::string_view name, uint8_t table) {
-  Arg a = index_in(name);
-  a.rows_of = table;
-  return a;
-}
-constexpr Arg mutated(std::string_view name, DTypes types = kAnyType) {
-  return {.name = name, .kind = ArgKind::kTensor, .types = types, .mutated = true};
-}
-constexpr Arg list_in(std::string_view name, DTypes types = kAnyType) {
-  return {.name = name, .kind = ArgKind::kTensorList, .types = types};
-}
-constexpr Arg index_list_in(std::string_view name) {
-  return {.name = name, .kind = ArgKind::kTensorList, .index = true};
-}
-constexpr Arg number(std::string_view name) { return {.name = name, .kind = ArgKind::kNumber}; }
-constexpr Arg optional_number(std::string_view name) {
-  return {.name = name, .kind = ArgKind::kNumber, .optional = true};
-}
-constexpr Arg ints(std::string_view name) { return {.name = name, .kind = ArgKind::kInts}; }
-constexpr Arg optional_ints(std::string_view name) {
-  return {.name = name, .kind = ArgKind::kInts, .optional = true};
-}
-constexpr Arg optional_numbers(std::string_view name) {
-  return {.name = name, .kind = ArgKind::kNumbers, .optional = true};
-}
-constexpr Arg text(std::string_view name) {
-  return {.name = name, .kind = ArgKind::kText, .optional = true};
-}
-constexpr Arg any(std::string_view name) {
-  return {.name = name, .kind = ArgKind::kAny, .optional = true};
-}
-constexpr Arg factory(std::string_view name) {
-  return {.name = name, .kind = ArgKind::kFactory, .optional = true};
-}
-constexpr Arg out(std::string_view name, DTypes types = kAnyType) {
-  return {.name = name, .kind = ArgKind::kOut, .types = types};
-}
-constexpr Arg index_out(
-    std::string_view name) {  // values bounded by a size: i64 may be computed as i32
-  return {.name = name, .kind = ArgKind::kOut, .types = kIndexTypes, .index = true};
-}
-// count members; for lists of any length 0. more_types: of those behind the first, if others.
-constexpr Arg out_list(std::string_view name, uint8_t count, DTypes types, DTypes more_types = 0) {
-  return {.name = name,
-          .kind = ArgKind::kOutList,
-          .types = types,
-          .min_rank = count,
-          .more_types = more_types};
-}
-constexpr Arg out_list_like_x(std::string_view name) {
-  return {.name = name, .kind = ArgKind::kOutList, .like_x = true};
-}
-// Values of x, and where they are: bounded by a size, so that i64 may be computed as i32.
-constexpr Arg out_values_and_indices(std::string_view name) {
-  return {.name = name,
-          .kind = ArgKind::kOutList,
-          .min_rank = 2,
-          .index = true,
-          .more_types = kIndexTypes,
-          .like_x = true};
-}
-constexpr Arg out_scalar(std::string_view name) {
-  return {.name = name, .kind = ArgKind::kOutScalar};
-}
 
 // ---------------------------------------------------------------- live values
 
@@ -300,6 +174,9 @@ class Shapes {
 
 enum class Access : uint8_t {
   kRead,      // load_T(i) -> T_t
+  kIndex,     // the same, and place_T(i, extent) -> i32: the place that element i names, or -1 for
+              // one outside [0, extent), which is reported. Bind::arg says which argument it is;
+              // Params has a `fault: u32`, which is Plan::fault()
   kWords,     // written a whole u32 word at a time: T[w] = word, with T_lanes elements a word and
               // encode_T(lane, v)
   kElements,  // written one element at a time: store_T(i, v); any thread may own any element
@@ -312,6 +189,7 @@ struct Bind {
   Tensor tensor;
   Access access = Access::kRead;
   std::string_view as = {};  // raw accesses: element type, e.g. "vec4<f32>"
+  size_t arg = 0;            // of an index: the argument whose bound it has
 };
 
 struct DispatchDesc {
@@ -340,7 +218,7 @@ struct PlanContext {
 
 // One GPU dispatch, ready to be lowered: everything is data.
 struct PlannedBinding {
-  enum class Kind : uint8_t { kValue, kScratch, kConstant, kScalars } kind = Kind::kValue;
+  enum class Kind : uint8_t { kValue, kScratch, kConstant, kScalars, kFaults } kind = Kind::kValue;
   ValueId value = graph::kNoValue;
   uint32_t scratch = 0;   // index into Plan::scratch_bytes
   uint32_t constant = 0;  // index into Plan::constants
@@ -368,10 +246,14 @@ struct PlannedConstant {
 
 class Plan {
  public:
-  explicit Plan(const PlanContext& context) : context_(context) {}
+  // `fault`: the slot where the node reports indices outside their tensor; none: its indices were
+  // checked before.
+  explicit Plan(const PlanContext& context, std::optional<uint32_t> fault = {})
+      : context_(context), fault_(fault) {}
 
   const gpu::Caps& caps() const { return context_.caps; }
   const PlanContext& context() const { return context_; }
+  uint32_t fault() const { return fault_.value_or(0); }
 
   // Records a dispatch. An empty grid (nothing to do) records nothing.
   Status dispatch(const Node& n, DispatchDesc desc);
@@ -391,6 +273,7 @@ class Plan {
   PlannedBinding binding(const Bind& b) const;
 
   const PlanContext& context_;
+  std::optional<uint32_t> fault_;
 };
 
 // Grids. Workgroups of kWorkgroup invocations along a flat index; shaders use
@@ -475,6 +358,7 @@ struct OpDef {
   Status (*cpu)(const Node&, const Host&) = nullptr;  // null: GPU only
   Status (*item)(const Node&, const HostTensor& x, Shapes&) = nullptr;  // OpClass::kItem only
   OpClass op_class = OpClass::kCompute;
+  bool casts = false;  // the result has the elements of argument 0, perhaps as another type
   std::string_view family = {};  // of routes: "family:route" names one
   std::span<const Route> routes = {};
   const void* row = nullptr;  // the family's own data

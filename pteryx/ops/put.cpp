@@ -4,6 +4,7 @@
 #include "pteryx/ops/shaders/put.h"
 
 #include "pteryx/ops/advanced_index.h"
+#include "pteryx/ops/index_bound.h"
 #include "pteryx/ops/op.h"
 #include "pteryx/ops/raw.h"
 #include "pteryx/ops/strided.h"
@@ -18,7 +19,7 @@ constexpr size_t kX = 0;
 // has none.
 struct Put {
   Tensor index;
-  size_t index_arg = 0;
+  IndexArg at;
   std::optional<Tensor> src;  // else `value`
   double value = 0;
   bool add = false;
@@ -44,7 +45,7 @@ enum ScatterPosition { kDim = 1, kIndex, kSrc };
 // index has the rank of x and may be smaller; src is at least as large as index.
 Result<Put> scatter_at(const Node& n, std::optional<Tensor> src) {
   const Tensor index = n.in(kIndex);
-  Put p{.index = index, .index_arg = kIndex, .src = src, .dims = at_least_1d(n.in(kX).dims)};
+  Put p{.index = index, .at = {kIndex}, .src = src, .dims = at_least_1d(n.in(kX).dims)};
   PTERYX_ASSIGN(p.dim, n.dim(kDim, p.dims.rank()));
   p.limits = at_least_1d(index.dims);
   const Dims from = src ? at_least_1d(src->dims) : p.limits;
@@ -99,7 +100,7 @@ Result<Put> put_slices(const Node& n, const Tensor& index, size_t dim, const Ten
 Result<Put> index_copy(const Node& n) {
   PTERYX_ASSIGN(const size_t dim, n.dim(kDim, n.in(kX).rank()));
   PTERYX_ASSIGN(Put p, put_slices(n, n.in(kIndex), dim, n.in(kSrc)));
-  p.index_arg = kIndex;
+  p.at.arg = kIndex;
   return p;
 }
 
@@ -114,7 +115,7 @@ Result<Put> index_put(const Node& n) {
   }
   PTERYX_ASSIGN(Put p,
                 put_slices(n, *n.list_item(kIndices, list.first), list.first, n.in(kValues)));
-  p.index_arg = kIndices;
+  p.at = {kIndices, list.first};
   p.add = n.flag(kAccumulate);
   return p;
 }
@@ -186,7 +187,8 @@ Status plan(const Node& n, Plan& p) {
                             .count = u32(put.count),
                             .index_step = u32(put.index_strides[put.dim]),
                             .src_step = u32(put.src_strides[put.dim]),
-                            .fill = element_bits(put.value, y.dtype)};
+                            .fill = element_bits(put.value, y.dtype),
+                            .fault = p.fault()};
   params.dim = params.first + u32(static_cast<int64_t>(put.dim));
   put.index_strides[put.dim] = 0;
   put.src_strides[put.dim] = 0;
@@ -195,7 +197,7 @@ Status plan(const Node& n, Plan& p) {
   params.limits = packed_dims(put.limits);
   params.index_strides = packed_strides(put.index_strides);
   params.src_strides = packed_strides(put.src_strides);
-  std::vector<Bind> bind = {{"index", put.index}};
+  std::vector<Bind> bind = {{"index", put.index, Access::kIndex, {}, put.at.arg}};
   if (put.add) bind.push_back({"x", x});
   if (put.src) bind.push_back({"src", *put.src});
   bind.push_back({"y", y, Access::kWords});
@@ -226,7 +228,7 @@ Status cpu(const Node& n, const Host& h) {
   const int64_t extent = p.dims[p.dim];
   for (int64_t j = 0; j < index.numel(); ++j) {
     PTERYX_ASSIGN([[maybe_unused]] const int64_t k,
-                  checked_index(n, p.index_arg, index.integer(j), j, extent));
+                  checked_index(n, p.at, j, index.integer(j), extent));
   }
   cpu_raw_copy(h.host(n.in(kX).id), y);
   Dims places = contiguous_strides(p.dims);
@@ -305,12 +307,13 @@ Status masked_cpu(const Node& n, const Host& h) {
   return {};
 }
 
-constexpr Arg kScatterSrc[] = {in("x"), number("dim"), index_in("index"), in("src"), out("y")};
-constexpr Arg kScatterValue[] = {in("x"), number("dim"), index_in("index"), number("value"),
-                                 out("y")};
-constexpr Arg kIndexPut[] = {in("x", kAnyType, 1), index_list_in("indices"), in("values"),
+constexpr Arg kScatterSrc[] = {in("x"), number("dim"), place_in("index", kX, kDim), in("src"),
+                               out("y")};
+constexpr Arg kScatterValue[] = {in("x"), number("dim"), place_in("index", kX, kDim),
+                                 number("value"), out("y")};
+constexpr Arg kIndexPut[] = {in("x", kAnyType, 1), index_list_in("indices", kX), in("values"),
                              number("accumulate"), out("y")};
-constexpr Arg kIndexPutInPlace[] = {mutated("x"), index_list_in("indices"), in("values"),
+constexpr Arg kIndexPutInPlace[] = {mutated("x"), index_list_in("indices", kX), in("values"),
                                     number("accumulate"), out("y")};
 constexpr Arg kMasked[] = {in("x"), in("mask", kBools), in("source"), out("y")};
 constexpr std::string_view kMaskedSpellings[] = {"aten::masked_scatter.out"};

@@ -1,5 +1,5 @@
 // Every element of y whose place along `dim` is named by the index takes, or adds, the element of src that goes with
-// it; of several the last is taken. One u32 word of y per invocation, which looks for its elements in the index: no two
+// it; of several the last is taken, and one outside y goes nowhere. One u32 word of y per invocation, which looks for its elements in the index: no two
 // invocations write one word, and sums do not depend on any order of threads.
 // Host guarantees: dims are those of y, right-aligned, first = 8 - rank; strides are 0 and limits open at `dim`.
 // The prelude gives `alias acc`, `begin` (the element before), `take` (src element `at` into it) and `finish`.
@@ -8,7 +8,8 @@
 struct Params {
   dims: array<vec4<u32>, 2>, limits: array<vec4<u32>, 2>, index_strides: array<vec4<u32>, 2>,
   src_strides: array<vec4<u32>, 2>,
-  n: u32, first: u32, dim: u32, extent: i32, count: u32, index_step: u32, src_step: u32, fill: u32
+  n: u32, first: u32, dim: u32, extent: i32, count: u32, index_step: u32, src_step: u32, fill: u32,
+  fault: u32
 }
 @group(0) @binding(0) var<uniform> params: Params;
 
@@ -34,8 +35,8 @@ fn element(i: u32, lane: u32, word: u32) -> u32 {
   }
   if (inside) {
     for (var j = 0u; j < params.count; j++) {
-      let k = load_index(at_index + j * params.index_step);
-      if (select(k, k + params.extent, k < 0) == place) { value = take(value, at_src + j * params.src_step); }
+      let k = place_index(at_index + j * params.index_step, params.extent);
+      if (k == place) { value = take(value, at_src + j * params.src_step); }
     }
   }
   return finish(lane, value);

@@ -12,6 +12,7 @@
 
 #include "pteryx/graph/graph.h"
 #include "pteryx/graph/memory_plan.h"
+#include "pteryx/ops/index_bound.h"
 #include "pteryx/ops/op.h"
 
 namespace pteryx {
@@ -116,13 +117,19 @@ struct Layout {
   // can be planned.
   std::vector<std::optional<NodePlan>> plans;
   MemoryNeed memory;
-  // Inputs whose elements index rows of a table: checked before anything runs.
+  // Indices that come from an input.
   struct IndexLimit {
     uint32_t input = 0;
-    int64_t rows = 0;
     uint32_t node = 0;
+    ops::IndexArg at = {};
+    std::optional<int64_t> extent = {};  // checked against it before anything runs
+    bool live = false;  // checked against the sizes of this run, before its block runs
   };
   std::vector<IndexLimit> index_limits;
+  // Of each node: the slot where it reports the other indices, kNone if it need not.
+  std::vector<uint32_t> fault_slot;
+  uint32_t fault_slots = 0;
+  uint64_t fault_bytes() const { return uint64_t{fault_slots} * ops::kFaultWords * 4; }
   std::vector<uint64_t> scratch_bytes;  // of each temporary that nodes share, at the bound
   struct Relaid {
     graph::ValueId source = graph::kNoValue;
@@ -148,6 +155,11 @@ Result<Layout> make_layout(const graph::Graph& g, const ops::PlanContext& contex
 
 // Every tensor at its bound, every scalar at its initial value.
 ops::Live largest(const graph::Graph& g);
+
+// The slot that the plan of a node is told.
+inline std::optional<uint32_t> fault_slot(const Layout& l, size_t node) {
+  return l.fault_slot[node] == kNone ? std::nullopt : std::optional(l.fault_slot[node]);
+}
 
 // Visits the tensors of an argument, looking into lists.
 template <typename F>

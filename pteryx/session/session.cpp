@@ -42,7 +42,7 @@ Status Session::reset() {
     if (m->runner().is_running())
       return invalid_argument(fmt::format("a run of '{}' is under way", m->graph().method));
   }
-  for (const auto& m : impl_->methods) m->runner().reset();
+  for (const auto& m : impl_->methods) PTERYX_TRY(m->runner().reset());
   for (exec::StateGroup& group : impl_->states) PTERYX_TRY(group.state().reset());
   return {};
 }

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/session/exec/inputs.h"
 #include "pteryx/session/exec/method.h"
 
 namespace pteryx {
@@ -80,7 +81,8 @@ Steps::Steps(exec::Method& prompt, exec::Method& token, std::shared_ptr<gpu::Dev
       state_(&token.states().state()),
       device_(std::move(device)),
       ahead_(std::move(ahead)),
-      drawn_at_(depth) {}
+      drawn_at_(depth),
+      fed_(depth) {}
 
 Steps::~Steps() {
   discard();
@@ -107,6 +109,7 @@ Status Steps::begin(Begun what, std::span<const TokenId> tokens, int64_t positio
   request.state = state_;
   PTERYX_ASSIGN(run_, method_->runner().begin(request));
   begun_ = what;
+  begun_fed_ = request.fed;
   return {};
 }
 
@@ -146,6 +149,7 @@ Result<bool> Steps::advance() {
   }
   can_feed_ = what == Begun::kStart && is_ahead(tokens_.size());
   if (what == Begun::kStart) {
+    fed_[started_ % fed_.size()] = begun_fed_;
     drawn_at_[started_++ % drawn_at_.size()] = position_ + static_cast<int64_t>(tokens_.size()) - 1;
     if (!can_feed_) {
       drawn_token_ = method_->runner().outputs()[kToken].tensor()->as<int32_t>()[0];
@@ -195,13 +199,24 @@ Result<std::optional<TokenId>> Steps::take() {
     if (ahead_ == nullptr) return invalid_argument("no run is under way");
     PTERYX_ASSIGN(token, ahead_->take());
     if (!token) return std::optional<TokenId>();
+    const std::optional<int64_t> given = std::exchange(taken_, std::nullopt);
+    if (*token >= 0) taken_ = *token;
+    if (fed_[oldest % fed_.size()] && given) PTERYX_TRY(check_fed(*given));
   }
   if (*token < 0) return not_finite(drawn_at_[oldest % drawn_at_.size()]);
   last_ = static_cast<TokenId>(*token);
   return std::optional(last_);
 }
 
+// A step that was given a token on the GPU: logits may be wider than the table of the embedding.
+Status Steps::check_fed(int64_t token) const {
+  const ops::HostTensor x{DType::kI64, {1}, reinterpret_cast<std::byte*>(&token)};
+  const Status s = exec::check_known_indices(token_->graph(), token_->layout(), kTokens, x);
+  return s.ok() ? Status() : exec::after_change_of_state(s);
+}
+
 void Steps::discard() {
+  taken_.reset();
   if (begun_ != Begun::kNothing) method_->runner().cancel(run_);
   begun_ = Begun::kNothing;
   waiting_ = false;

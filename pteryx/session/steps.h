@@ -65,7 +65,8 @@ class Steps {
   };
   const Drawn& drawn() const { return drawn_; }
   // The token of the oldest step under way; nothing: it is not there yet. Errors: kInvalidArgument
-  // where none is, kInvalidProgram where the logits are not finite, kDevice.
+  // where none is, or its own token or another index was outside a table, kInvalidProgram where the
+  // logits are not finite, kDevice.
   Result<std::optional<TokenId>> take();
   // Ends what was begun; nobody wants the tokens of the steps under way.
   void discard();
@@ -91,6 +92,7 @@ class Steps {
                exec::RunRequest request);
   Result<bool> proceed();
   Status read_logits();
+  Status check_fed(int64_t token) const;
 
   exec::Method* prompt_;
   exec::Method* token_;
@@ -103,6 +105,7 @@ class Steps {
   ops::SamplingWords settings_ = ops::words_of({});
 
   Begun begun_ = Begun::kNothing;
+  bool begun_fed_ = false;
   uint64_t run_ = 0;             // its number
   std::vector<int64_t> tokens_;  // its inputs
   std::vector<int64_t> positions_;
@@ -115,6 +118,8 @@ class Steps {
   bool waiting_ = false;           // and it was not taken yet
   bool can_feed_ = false;          // the last step was of ahead_
   std::vector<int64_t> drawn_at_;  // positions of the logits of steps under way, a ring
+  std::vector<bool> fed_;          // of the same: their token never left the GPU
+  std::optional<int64_t> taken_;   // what such a step was given, where that came back
   size_t started_ = 0;             // steps so far
 };
 

@@ -13,6 +13,7 @@
 #include "pteryx/gpu/native/blocking.h"
 #include "pteryx/gpu/testing/compute.h"
 #include "pteryx/ops/bind.h"
+#include "pteryx/ops/index_bound.h"
 #include "pteryx/ops/schema.h"
 #include "pteryx/ops/shaders/attention_matrix_ops.h"
 #include "pteryx/ops/shaders/matrix_ops.h"
@@ -227,7 +228,10 @@ struct Runner {
     if (invocations != 0)
       context.caps.max_invocations = context.caps.max_workgroup_size_x = invocations;
     if (!route.empty()) context.forced_routes.emplace_back(def->family, route);
-    Plan plan(context);
+    // Indices are reported to the second slot.
+    constexpr uint32_t kSlot = 1;
+    constexpr uint64_t kFaultBytes = uint64_t{2} * kFaultWords * 4;
+    Plan plan(context, kSlot);
     PTERYX_TRY(def->plan(Node(g, g.nodes[0], *def, live), plan));
     for (const PlannedDispatch& d : plan.dispatches) {
       if (invocations == 0) break;
@@ -273,6 +277,7 @@ struct Runner {
     }
     PTERYX_ASSIGN(const gpu::BufferId scalars, buffer(slots.size() * 4, gpu::BufferKind::kStorage));
     PTERYX_TRY(dev.write(scalars, 0, std::as_bytes(std::span(slots))));
+    PTERYX_ASSIGN(const gpu::BufferId faults, buffer(kFaultBytes, gpu::BufferKind::kStorage));
     std::vector<gpu::BufferId> relaid;
     std::vector<const PlannedDispatch*> planned;
     for (const PlannedConstant& c : plan.constants) {
@@ -293,6 +298,7 @@ struct Runner {
         gpu::BufferId bound = scalars;
         if (b.kind == PlannedBinding::Kind::kScratch) bound = scratch[b.scratch];
         if (b.kind == PlannedBinding::Kind::kConstant) bound = relaid[b.constant];
+        if (b.kind == PlannedBinding::Kind::kFaults) bound = faults;
         if (b.kind == PlannedBinding::Kind::kValue) bound = values[graph::index(b.value)];
         return gpu::Binding{bound, 0, 0};
       }));
@@ -315,11 +321,12 @@ struct Runner {
         copies.push_back({values[graph::index(id)], 0, gpu::BufferId::kNone, total, bytes});
       total += align_up(bytes, 256);
     }
+    copies.push_back({faults, 0, gpu::BufferId::kNone, total, kFaultBytes});
     PTERYX_ASSIGN(const gpu::BufferId readback,
-                  buffer(std::max<uint64_t>(total, 4), gpu::BufferKind::kReadback));
+                  buffer(total + kFaultBytes, gpu::BufferKind::kReadback));
     for (gpu::Copy& c : copies) c.dst = readback;
     PTERYX_TRY(dev.submit(dispatches, copies));
-    PTERYX_ASSIGN(const gpu::Ticket ticket, dev.read(readback, 0, std::max<uint64_t>(total, 4)));
+    PTERYX_ASSIGN(const gpu::Ticket ticket, dev.read(readback, 0, total + kFaultBytes));
     PTERYX_TRY(gpu::wait(dev, ticket));
     const Bytes bytes = dev.mapped(ticket);
     for (size_t i = 0; i < results.size(); ++i) {
@@ -329,10 +336,16 @@ struct Runner {
           t, gpu_type(t), dims,
           bytes.subspan(offsets[i], static_cast<size_t>(numel(dims)) * size_bytes(gpu_type(t)))));
     }
+    std::array<uint32_t, size_t{2} * kFaultWords> words{};
+    std::memcpy(words.data(), bytes.data() + total, kFaultBytes);
     dev.release(ticket);
     for (const gpu::BindGroupId id : groups) dev.destroy(id);
     for (const gpu::BufferId id : owned) dev.destroy(id);
     PTERYX_TRY(dev.take_error());
+    if (words[0] != 0) return device_error("a report in the slot of another node");
+    if (words[kFaultWords] != 0) {
+      return fault_status(Node(g, g.nodes[0], *def, live), std::span(words).last(kFaultWords));
+    }
     return out;
   }
 };

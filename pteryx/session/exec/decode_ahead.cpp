@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstring>
+#include <limits>
 #include <span>
 
 #include <fmt/format.h>
@@ -17,17 +18,33 @@ namespace {
 constexpr size_t kMaxMoves = 62;
 constexpr uint64_t kRuleBytes = 4 * (2 + 2 * kMaxMoves);
 
+// The result of a run in which a node reported something.
+constexpr int32_t kReported = std::numeric_limits<int32_t>::min();
+// Of a buffer in the ring: the token, then the reports.
+constexpr uint64_t kFaultsAt = 16;
+
 // A result below 0 says that there is none. The run after it reads 0, which is in every table, and
 // nobody takes what it makes.
 constexpr std::string_view kAdvance = R"(
-@group(0) @binding(0) var<storage, read> result: array<u32>;
+@group(0) @binding(0) var<storage, read_write> result: array<u32>;
 @group(0) @binding(1) var<storage, read> rule: array<u32>;
 @group(0) @binding(2) var<storage, read_write> staging: array<u32>;
 
 @compute @workgroup_size(1)
 fn main() {
+  look_at_reports();
   staging[rule[0]] = select(result[0], 0u, result[0] > 0x7fffffffu);
   for (var i = 0u; i < rule[1]; i++) { staging[rule[2u + 2u * i]] += rule[3u + 2u * i]; }
+}
+)";
+
+constexpr std::string_view kNoReports = "fn look_at_reports() {}\n";
+constexpr std::string_view kReports = R"(
+@group(0) @binding(3) var<storage, read> faults: array<vec4<u32>>;
+fn look_at_reports() {
+  for (var i = 0u; i < arrayLength(&faults); i++) {
+    if (faults[i].x != 0u) { result[0] = 0x80000000u; }
+  }
 }
 )";
 
@@ -40,8 +57,8 @@ const graph::Tensor* tensor_at(const graph::Graph& g, const std::vector<ValueId>
 Result<std::unique_ptr<DecodeAhead>> DecodeAhead::create(const graph::Graph& g,
                                                          const Layout& layout,
                                                          const std::shared_ptr<gpu::Device>& device,
-                                                         const Memory& memory, const FeedRule& rule,
-                                                         uint32_t depth) {
+                                                         const Memory& memory, Faults& faults,
+                                                         const FeedRule& rule, uint32_t depth) {
   const graph::Tensor* const output = tensor_at(g, g.outputs, rule.token_output);
   if (depth == 0 || output == nullptr || tensor_at(g, g.inputs, rule.token_input) == nullptr ||
       tensor_at(g, g.inputs, rule.position_input) == nullptr) {
@@ -50,7 +67,7 @@ Result<std::unique_ptr<DecodeAhead>> DecodeAhead::create(const graph::Graph& g,
                     "{}",
                     g.method, rule.token_input, rule.position_input, rule.token_output));
   }
-  std::unique_ptr<DecodeAhead> d(new DecodeAhead(g, layout, device, memory));
+  std::unique_ptr<DecodeAhead> d(new DecodeAhead(g, layout, device, memory, faults));
   d->token_root_ = layout.root_of[index(g.inputs[rule.token_input])];
   d->position_root_ = layout.root_of[index(g.inputs[rule.position_input])];
   d->token_offset_ = layout.roots[d->token_root_].inbox;
@@ -62,17 +79,26 @@ Result<std::unique_ptr<DecodeAhead>> DecodeAhead::create(const graph::Graph& g,
   Creations& created = d->created_;
   d->rule_ = created.buffer(device, kRuleBytes, gpu::BufferKind::kStorage, "decode rule");
   d->parked_ = created.buffer(device, 4, gpu::BufferKind::kStorage, "parked token");
-  const gpu::BindingKind kinds[] = {gpu::BindingKind::kStorageRead, gpu::BindingKind::kStorageRead,
-                                    gpu::BindingKind::kStorageReadWrite};
-  d->dispatch_.pipeline = device->create_pipeline(
-      {.label = "decode/advance", .code = kAdvance, .constants = {}, .bindings = kinds});
-  const gpu::Binding bindings[] = {
+  std::vector<gpu::BindingKind> kinds = {gpu::BindingKind::kStorageReadWrite,
+                                         gpu::BindingKind::kStorageRead,
+                                         gpu::BindingKind::kStorageReadWrite};
+  std::vector<gpu::Binding> bindings = {
       d->result_, {d->rule_.get(), 0, kRuleBytes}, {memory.inbox(), 0, layout.inbox_bytes}};
+  if (!faults.none()) {
+    kinds.push_back(gpu::BindingKind::kStorageRead);
+    bindings.push_back({faults.buffer(), 0, faults.size_bytes()});
+  }
+  const std::string code = fmt::format("{}{}", faults.none() ? kNoReports : kReports, kAdvance);
+  d->dispatch_.pipeline = device->create_pipeline(
+      {.label = "decode/advance", .code = code, .constants = {}, .bindings = kinds});
   d->dispatch_.bindings =
       device->create_bindings(d->dispatch_.pipeline, bindings, "decode/advance");
   d->bindings_ = created.dispatch(device, d->dispatch_);
-  for (uint32_t i = 0; i < depth; ++i)
-    d->ring_.push_back(created.buffer(device, 16, gpu::BufferKind::kReadback, "drawn token"));
+  for (uint32_t i = 0; i < depth; ++i) {
+    d->ring_.push_back(created.buffer(device, kFaultsAt + faults.size_bytes(),
+                                      gpu::BufferKind::kReadback, "drawn token"));
+  }
+  d->pending_.resize(depth);
   const std::array<uint32_t, 2> words = {static_cast<uint32_t>(d->token_offset_ / 4), 0};
   created.write(device->write(d->rule_.get(), 0, std::as_bytes(std::span(words))));
   return d;
@@ -132,8 +158,11 @@ Status DecodeAhead::prepare(const Block& b, Recording& r) {
   return {};
 }
 
-gpu::Copy DecodeAhead::copy() const {
-  return {result_.buffer, result_.offset, ring_[next_].get(), 0, 4};
+std::span<const gpu::Copy> DecodeAhead::copies() {
+  const gpu::BufferId to = ring_[next_].get();
+  copies_ = {gpu::Copy{result_.buffer, result_.offset, to, 0, 4},
+             gpu::Copy{faults_.buffer(), 0, to, kFaultsAt, faults_.size_bytes()}};
+  return std::span(copies_).first(faults_.none() ? 1 : 2);
 }
 
 Status DecodeAhead::started(const Recording& r, Staging& staging) {
@@ -141,29 +170,49 @@ Status DecodeAhead::started(const Recording& r, Staging& staging) {
   staging.lost(token_offset_);
   parked_full_ = false;
   PTERYX_ASSIGN(const gpu::Ticket ticket, device_->read(ring_[next_].get(), 0, 4));
+  pending_[next_] = {ticket, faults_.next() - 1};
   next_ = (next_ + 1) % ring_.size();
-  tickets_.push_back(ticket);
+  ++count_;
   return {};
 }
 
 Result<std::optional<int32_t>> DecodeAhead::take() {
-  if (tickets_.empty()) return invalid_argument("no run is under way");
-  const gpu::Ticket ticket = tickets_.front();
-  auto there = device_->done(ticket);
+  if (count_ == 0) return invalid_argument("no run is under way");
+  const size_t at = oldest();
+  const Pending pending = pending_[at];
+  auto there = device_->done(pending.ticket);
   if (there.ok() && !*there) return std::optional<int32_t>();
-  tickets_.pop_front();
-  int32_t token = 0;
-  const Bytes bytes = there.ok() ? device_->mapped(ticket) : Bytes();
-  if (!bytes.empty()) std::memcpy(&token, bytes.data(), sizeof(token));
-  device_->release(ticket);
+  const Bytes bytes = there.ok() ? device_->mapped(pending.ticket) : Bytes();
+  Result<int32_t> token = bytes.empty() ? device_error("a drawn token could not be mapped")
+                                        : read_token(pending, bytes);
+  device_->release(pending.ticket);
+  if (token.ok() && *token == kReported) {
+    auto ticket = device_->read(ring_[at].get(), kFaultsAt, faults_.size_bytes());
+    if (ticket.ok()) {
+      pending_[at] = {*ticket, pending.submit, true};
+      return std::optional<int32_t>();
+    }
+    token = std::move(ticket).status();
+  }
+  --count_;
   if (!there.ok()) return std::move(there).status();
-  if (bytes.empty()) return device_error("a drawn token could not be mapped");
-  return std::optional(token);
+  PTERYX_ASSIGN(const int32_t drawn, std::move(token));
+  return std::optional(drawn);
+}
+
+Result<int32_t> DecodeAhead::read_token(const Pending& p, Bytes bytes) {
+  if (p.faults) {
+    const Status s = faults_.take(bytes, p.submit, p.submit);
+    return s.ok() ? device_error("a report was lost") : after_change_of_state(s);
+  }
+  int32_t token = 0;
+  std::memcpy(&token, bytes.data(), sizeof(token));
+  if (token != kReported) faults_.read(p.submit);
+  return token;
 }
 
 void DecodeAhead::discard() {
-  for (const gpu::Ticket ticket : tickets_) device_->release(ticket);
-  tickets_.clear();
+  for (; count_ > 0; --count_) device_->release(pending_[oldest()].ticket);
 }
 
 Status DecodeAhead::park() {

@@ -3,13 +3,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "pteryx/graph/graph.h"
+#include "pteryx/session/exec/faults.h"
 #include "pteryx/session/exec/memory.h"
 #include "pteryx/session/exec/owned.h"
 #include "pteryx/session/exec/recorder.h"
@@ -27,24 +29,26 @@ struct FeedRule {
 
 // The last dispatch of every such run moves the token into the staging buffer and adds to the words
 // there what a position that is one more means for them, so that the next run needs nothing from
-// the host. Tokens come back through a ring of buffers, four bytes each.
+// the host. Tokens come back through a ring of buffers, four bytes each. Where nodes report indices
+// outside their tensor, that dispatch puts kReported in place of the token, and a copy of the
+// reports, which stands behind the token, is read only then.
 class DecodeAhead {
  public:
   // At most `depth` runs are under way. Errors: kInvalidArgument where the method has no such
   // inputs and outputs, kUnsupported where it is not one stretch of GPU work.
   static Result<std::unique_ptr<DecodeAhead>> create(const graph::Graph& g, const Layout& layout,
                                                      const std::shared_ptr<gpu::Device>& device,
-                                                     const Memory& memory, const FeedRule& rule,
-                                                     uint32_t depth);
+                                                     const Memory& memory, Faults& faults,
+                                                     const FeedRule& rule, uint32_t depth);
   ~DecodeAhead() { discard(); }
 
   // True once runs can be started.
   Result<bool> advance() { return created_.settled(*device_); }
 
-  bool is_full() const { return tickets_.size() == ring_.size(); }
-  uint32_t under_way() const { return static_cast<uint32_t>(tickets_.size()); }
+  bool is_full() const { return count_ == ring_.size(); }
+  uint32_t under_way() const { return static_cast<uint32_t>(count_); }
   // The token of the oldest run under way, below 0 where it drew none; nothing: it is not there
-  // yet. Errors: kDevice.
+  // yet. Errors: kDevice, kInvalidArgument for an index outside its tensor.
   Result<std::optional<int32_t>> take();
   // Nobody wants the tokens of the runs under way.
   void discard();
@@ -54,7 +58,7 @@ class DecodeAhead {
   // Before a run is submitted: the rule that fits its recording.
   Status prepare(const Block& b, Recording& r);
   const gpu::Dispatch& dispatch() const { return dispatch_; }
-  gpu::Copy copy() const;
+  std::span<const gpu::Copy> copies();
   // It was submitted.
   Status started(const Recording& r, Staging& staging);
   // Another run is about to use the staging buffer: keeps the token for the next of these.
@@ -64,14 +68,22 @@ class DecodeAhead {
 
  private:
   DecodeAhead(const graph::Graph& g, const Layout& layout, std::shared_ptr<gpu::Device> device,
-              const Memory& memory)
-      : graph_(g), layout_(layout), device_(std::move(device)), memory_(memory) {}
+              const Memory& memory, Faults& faults)
+      : graph_(g), layout_(layout), device_(std::move(device)), memory_(memory), faults_(faults) {}
+  struct Pending {
+    gpu::Ticket ticket = gpu::Ticket::kNone;
+    uint64_t submit = 0;
+    bool faults = false;  // the ticket is of what nodes reported, rather than of the token
+  };
+  size_t oldest() const { return (next_ + ring_.size() - count_) % ring_.size(); }
+  Result<int32_t> read_token(const Pending& p, Bytes bytes);
   std::vector<Recording::Move> moves_of(const Block& b, const Recording& r) const;
 
   const graph::Graph& graph_;
   const Layout& layout_;
   std::shared_ptr<gpu::Device> device_;
   const Memory& memory_;
+  Faults& faults_;
   uint32_t token_root_ = 0;
   uint32_t position_root_ = 0;
   uint64_t token_offset_ = 0;  // in the staging buffer
@@ -85,7 +97,9 @@ class DecodeAhead {
   std::vector<Recording::Move> moves_;  // that the rule buffer holds
   std::vector<OwnedBuffer> ring_;
   size_t next_ = 0;  // of the ring
-  std::deque<gpu::Ticket> tickets_;
+  std::array<gpu::Copy, 2> copies_;
+  std::vector<Pending> pending_;  // of the ring
+  size_t count_ = 0;              // under way, the last of them before next_
 };
 
 }  // namespace pteryx::exec

@@ -103,26 +103,17 @@ class Inputs {
                         graph_.method, value_text(graph_[id]), value_text(inputs[i])));
       }
     }
-    return check_indices();
-  }
-
- private:
-  // Indices that name rows of a table, such as token ids.
-  Status check_indices() const {
-    for (const Layout::IndexLimit& limit : layout_.index_limits) {
-      const ValueId id = graph_.inputs[limit.input];
-      const ops::HostTensor x{graph_.tensor(id)->dtype, live_.dims[index(id)], memory_.host_of(id)};
-      for (int64_t i = 0; i < x.numel(); ++i) {
-        const int64_t v = x.integer(i);
-        if (v >= 0 && v < limit.rows) continue;
-        return invalid_argument(fmt::format(
-            "input {} of '{}': element {} is {}, outside the {} rows of {}", limit.input,
-            graph_.method, i, v, limit.rows, graph::describe(graph_, graph_.nodes[limit.node])));
-      }
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const ValueId id = graph_.inputs[i];
+      const graph::Tensor* t = graph_.tensor(id);
+      if (t == nullptr) continue;
+      const ops::HostTensor x{t->dtype, live_.dims[index(id)], memory_.host_of(id)};
+      PTERYX_TRY(check_known_indices(graph_, layout_, static_cast<uint32_t>(i), x));
     }
     return {};
   }
 
+ private:
   Status bind_tensor(size_t i, const TensorView& v) {
     const ValueId id = graph_.inputs[i];
     const graph::Tensor& t = *graph_.tensor(id);
@@ -206,7 +197,46 @@ class Inputs {
   Memory& memory_;
 };
 
+Status check_index(const graph::Graph& g, const Layout& layout, const Layout::IndexLimit& limit,
+                   const ops::HostTensor& x, int64_t extent) {
+  const graph::Node& node = g.nodes[limit.node];
+  const ops::OpDef& def = *layout.defs[limit.node];
+  const ops::IndexBound& bound = *def.args[limit.at.arg].bound;
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    const int64_t v = x.integer(i);
+    if (!ops::is_outside(bound, v, extent)) continue;
+    return invalid_argument(
+        fmt::format("input {} of '{}': {} in {}", limit.input, g.method,
+                    ops::outside_text({g, node, def, layout.bound}, limit.at, i, v, extent),
+                    graph::describe(g, node)));
+  }
+  return {};
+}
+
 }  // namespace
+
+Status check_known_indices(const graph::Graph& g, const Layout& layout, uint32_t input,
+                           const ops::HostTensor& x) {
+  for (const Layout::IndexLimit& limit : layout.index_limits) {
+    if (limit.input != input || !limit.extent) continue;
+    PTERYX_TRY(check_index(g, layout, limit, x, *limit.extent));
+  }
+  return {};
+}
+
+Status check_live_indices(const graph::Graph& g, const Layout& layout, const Block& block,
+                          const ops::Live& recorded, const ops::Live& live, const Memory& memory) {
+  for (const Layout::IndexLimit& limit : layout.index_limits) {
+    const bool inside = limit.node >= block.begin && limit.node < block.end;
+    if (!limit.live || !inside) continue;
+    const ops::Node n(g, g.nodes[limit.node], *layout.defs[limit.node], recorded);
+    PTERYX_ASSIGN(const int64_t extent, ops::index_extent(n, limit.at));
+    const ValueId id = g.inputs[limit.input];
+    const ops::HostTensor x{g.tensor(id)->dtype, live.dims[index(id)], memory.host_of(id)};
+    PTERYX_TRY(check_index(g, layout, limit, x, extent));
+  }
+  return {};
+}
 
 Status bind_inputs(const graph::Graph& g, const Layout& layout, std::span<const Value> inputs,
                    ops::Live& live, Memory& memory) {

@@ -17,4 +17,12 @@ namespace pteryx::exec {
 Status bind_inputs(const graph::Graph& g, const Layout& layout, std::span<const Value> inputs,
                    ops::Live& live, Memory& memory);
 
+// Compares an input with the bounds that are known before a run, where its elements are indices.
+// Errors: kInvalidArgument, with the element, its value and the bound.
+Status check_known_indices(const graph::Graph& g, const Layout& layout, uint32_t input,
+                           const ops::HostTensor& x);
+// The same for all inputs with the bounds that a block has at the sizes of this run, `recorded`.
+Status check_live_indices(const graph::Graph& g, const Layout& layout, const Block& block,
+                          const ops::Live& recorded, const ops::Live& live, const Memory& memory);
+
 }  // namespace pteryx::exec

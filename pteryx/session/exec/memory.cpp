@@ -39,6 +39,9 @@ Memory::Memory(const graph::Graph& g, const Layout& layout, std::vector<StateRoo
     readback_ =
         created_.buffer(device_, layout.readback_bytes, gpu::BufferKind::kReadback, "readback");
   }
+  if (layout.fault_slots > 0) {
+    faults_ = created_.buffer(device_, layout.fault_bytes(), gpu::BufferKind::kStorage, "faults");
+  }
   for (uint32_t i = 0; i < layout.roots.size(); ++i) {
     const Root& r = layout.roots[i];
     if (r.state) continue;  // of a State

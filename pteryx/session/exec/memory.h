@@ -44,6 +44,7 @@ class Memory {
   bool is_staged(uint32_t root) const { return staged_[root]; }
   gpu::BufferId inbox() const { return inbox_.get(); }
   gpu::BufferId readback() const { return readback_.get(); }
+  gpu::BufferId faults() const { return faults_.get(); }
 
  private:
   const Layout& layout_;
@@ -53,6 +54,7 @@ class Memory {
   std::vector<OwnedBuffer> owned_;  // slots, private roots
   OwnedBuffer inbox_;
   OwnedBuffer readback_;
+  OwnedBuffer faults_;                          // a slot for each node that reports indices
   std::vector<gpu::Binding> buffers_;           // of each root
   std::vector<std::vector<std::byte>> memory_;  // host memory that roots own
   std::vector<std::byte*> host_;                // where each root's host memory is

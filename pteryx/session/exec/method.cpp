@@ -14,7 +14,8 @@ Method::Method(graph::Graph graph, Layout layout, States states, ops::PlanContex
       states_(states.group),
       memory_(graph_, layout_, std::move(states.roots), constants),
       recorder_(graph_, layout_, context_, constants, memory_, most_recordings),
-      runner_(graph_, layout_, constants.device(), memory_, recorder_) {
+      faults_(graph_, layout_, constants.device(), memory_.faults()),
+      runner_(graph_, layout_, constants.device(), memory_, recorder_, faults_) {
   memory_.use(states_.state());
   recorder_.warm(std::move(layout_.plans), states_.state().id());
 }
@@ -27,9 +28,8 @@ Result<bool> Method::advance() {
   return recorder_.advance_warm();
 }
 
-Result<std::unique_ptr<DecodeAhead>> Method::decode_ahead(const FeedRule& rule,
-                                                          uint32_t depth) const {
-  return DecodeAhead::create(graph_, layout_, constants_.device(), memory_, rule, depth);
+Result<std::unique_ptr<DecodeAhead>> Method::decode_ahead(const FeedRule& rule, uint32_t depth) {
+  return DecodeAhead::create(graph_, layout_, constants_.device(), memory_, faults_, rule, depth);
 }
 
 }  // namespace pteryx::exec

@@ -11,6 +11,7 @@
 #include "pteryx/ops/op.h"
 #include "pteryx/session/exec/constants.h"
 #include "pteryx/session/exec/decode_ahead.h"
+#include "pteryx/session/exec/faults.h"
 #include "pteryx/session/exec/memory.h"
 #include "pteryx/session/exec/recorder.h"
 #include "pteryx/session/exec/runner.h"
@@ -44,7 +45,7 @@ class Method {
   void forget(const State& state) { recorder_.forget(state.id()); }
 
   // Errors: those of DecodeAhead::create.
-  Result<std::unique_ptr<DecodeAhead>> decode_ahead(const FeedRule& rule, uint32_t depth) const;
+  Result<std::unique_ptr<DecodeAhead>> decode_ahead(const FeedRule& rule, uint32_t depth);
   size_t recordings() const { return recorder_.size(); }
 
  private:
@@ -55,6 +56,7 @@ class Method {
   StateGroup& states_;
   Memory memory_;
   Recorder recorder_;
+  Faults faults_;
   Runner runner_;
 };
 

@@ -248,7 +248,7 @@ void Recorder::add_downloads(const Block& b, Recording& r) const {
 
 Status Recorder::plan_node(uint32_t node, Draft& d) {
   const ops::OpDef& def = *layout_.defs[node];
-  ops::Plan plan(context_);
+  ops::Plan plan(context_, fault_slot(layout_, node));
   ops::ScalarReads reads;
   PTERYX_TRY(def.plan(ops::Node(graph_, graph_.nodes[node], def, d.r.live, &reads), plan));
   NodePlan made{std::move(plan.dispatches), std::move(plan.constants),
@@ -280,6 +280,7 @@ gpu::Binding Recorder::bound(const Planned& p, const ops::PlannedBinding& b) con
     case ops::PlannedBinding::Kind::kValue: return memory_.buffer_of(b.value);
     case ops::PlannedBinding::Kind::kScratch: return {p.buffers->scratch[b.scratch], 0, 0};
     case ops::PlannedBinding::Kind::kConstant: return {p.buffers->constants[b.constant], 0, 0};
+    case ops::PlannedBinding::Kind::kFaults: return {memory_.faults(), 0, 0};
     case ops::PlannedBinding::Kind::kScalars: break;
   }
   return {memory_.inbox(), 0, align_up(layout_.scalar_slots * 4, 16)};

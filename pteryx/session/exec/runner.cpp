@@ -20,14 +20,15 @@ constexpr uint64_t kBlockBudget = 10'000'000;
 }  // namespace
 
 Runner::Runner(const graph::Graph& g, const Layout& layout, std::shared_ptr<gpu::Device> device,
-               Memory& memory, Recorder& recorder)
+               Memory& memory, Recorder& recorder, Faults& faults)
     : graph_(g),
       layout_(layout),
       device_(std::move(device)),
       memory_(memory),
       recorder_(recorder),
+      faults_(faults),
       staging_(device_, memory.inbox(), layout.inbox_bytes),
-      transfer_(g, layout, device_, memory, staging_),
+      transfer_(g, layout, device_, memory, staging_, faults),
       live_(layout.bound),
       outputs_(g.outputs.size()) {
   find_published();
@@ -74,6 +75,7 @@ Result<uint64_t> Runner::begin(const RunRequest& request) {
   }
   PTERYX_TRY(bind_inputs(graph_, layout_, request.inputs, live_, memory_));
   wanted_.set(graph_, layout_, request.outputs);
+  transfer_.begin_run();
   request_ = request;
   request_.state->set_in_use(true);
   phase_ = Phase::kBlock;
@@ -127,7 +129,8 @@ Status Runner::enter_block() {
   PTERYX_TRY(evaluate_items(layout_.blocks[block_]));
   recording_ = nullptr;
   PTERYX_ASSIGN(recording_, recorder_.find(block_, live_, request_.state->id()));
-  return {};
+  return check_live_indices(graph_, layout_, layout_.blocks[block_], recording_->live, live_,
+                            memory_);
 }
 
 Status Runner::evaluate_items(const Block& b) {
@@ -190,6 +193,7 @@ Status Runner::submit(const Step& s) {
   if (begin == end && copies.empty()) return {};
   PTERYX_TRY(staging_.send());
   PTERYX_TRY(device_->submit(std::span(r.dispatches).subspan(begin, end - begin), copies));
+  faults_.submit();
   changed_state_ = changed_state_ || r.state_end[s.index] > begin;
   return {};
 }
@@ -199,8 +203,8 @@ Status Runner::submit_ahead() {
   PTERYX_TRY(staging_.send());
   r.dispatches.resize(r.span_begin.back());
   r.dispatches.push_back(request_.ahead->dispatch());
-  const gpu::Copy copy = request_.ahead->copy();
-  PTERYX_TRY(device_->submit(r.dispatches, std::span(&copy, 1)));
+  PTERYX_TRY(device_->submit(r.dispatches, request_.ahead->copies()));
+  faults_.submit();
   changed_state_ = true;
   return request_.ahead->started(r, staging_);
 }
@@ -233,8 +237,7 @@ Status Runner::failed(Status s) {
   end();
   transfer_.cancel();
   if (!changed_state_) return s;
-  return {s.code(),
-          fmt::format("{}; state such as caches was changed before that: reset it", s.message())};
+  return after_change_of_state(s);
 }
 
 void Runner::cancel(uint64_t run) {
@@ -247,7 +250,10 @@ void Runner::forget(const DecodeAhead& ahead) {
   if (feeder_ == &ahead) feeder_ = nullptr;
 }
 
-void Runner::reset() { live_ = layout_.bound; }
+Status Runner::reset() {
+  live_ = layout_.bound;
+  return faults_.forget();
+}
 
 void Runner::collect_outputs() {
   for (size_t i = 0; i < graph_.outputs.size(); ++i) {

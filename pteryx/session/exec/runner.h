@@ -12,6 +12,7 @@
 #include "pteryx/ops/op.h"
 #include "pteryx/pteryx.h"
 #include "pteryx/session/exec/decode_ahead.h"
+#include "pteryx/session/exec/faults.h"
 #include "pteryx/session/exec/memory.h"
 #include "pteryx/session/exec/recorder.h"
 #include "pteryx/session/exec/staging.h"
@@ -38,7 +39,7 @@ class Runner final : public ops::Host {
  public:
   // All of these outlive it.
   Runner(const graph::Graph& g, const Layout& layout, std::shared_ptr<gpu::Device> device,
-         Memory& memory, Recorder& recorder);
+         Memory& memory, Recorder& recorder, Faults& faults);
 
   // Checks the inputs; refused, nothing has changed. One run at a time. Errors: kInvalidArgument,
   // kDevice. Gives the number of the run.
@@ -53,7 +54,8 @@ class Runner final : public ops::Host {
   // Whether the GPU has the token that the last run of `ahead` drew.
   bool can_feed(const DecodeAhead& ahead) const { return feeder_ == &ahead || ahead.is_parked(); }
   void forget(const DecodeAhead& ahead);
-  void reset();  // sizes as after load
+  // Sizes as after load; reports that no run has read are forgotten.
+  Status reset();
 
  private:
   enum class Phase : uint8_t { kIdle, kBlock, kRecording, kSteps };
@@ -78,6 +80,7 @@ class Runner final : public ops::Host {
   std::shared_ptr<gpu::Device> device_;
   Memory& memory_;
   Recorder& recorder_;
+  Faults& faults_;
   Staging staging_;
   Transfer transfer_;
 

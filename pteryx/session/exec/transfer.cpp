@@ -68,9 +68,15 @@ Status Transfer::put_scalars(const Recording& r) {
 std::span<const gpu::Copy> Transfer::copies(const Recording& r, uint32_t span,
                                             const Wanted& wanted) {
   copies_.clear();
+  uint64_t end = 0;
   for (const Recording::Download& d : r.downloads[span]) {
-    if (wanted.root(d.root)) copies_.push_back(d.copy);
+    if (!wanted.root(d.root)) continue;
+    copies_.push_back(d.copy);
+    end = std::max(end, d.copy.dst_offset + d.copy.size);
   }
+  if (copies_.empty() || faults_.none()) return copies_;
+  faults_at_ = align_up(end, 8);
+  copies_.push_back({faults_.buffer(), 0, memory_.readback(), faults_at_, faults_.size_bytes()});
   return copies_;
 }
 
@@ -88,14 +94,23 @@ Result<bool> Transfer::download(std::span<const uint32_t> roots, const ops::Live
     }
     begin_ = begin_ / 8 * 8;
     if (end <= begin_) return true;
+    if (!faults_.none()) end = faults_at_ + faults_.size_bytes();
     PTERYX_ASSIGN(ticket_, device_->read(memory_.readback(), begin_, end - begin_));
   }
   PTERYX_ASSIGN(const bool there, device_->done(ticket_));
   if (!there) return false;
   const Bytes bytes = device_->mapped(ticket_);
-  if (!bytes.empty()) take(roots, live, wanted, bytes);
+  Status reported;
+  if (!bytes.empty()) {
+    take(roots, live, wanted, bytes);
+    if (!faults_.none()) {
+      reported =
+          faults_.take(bytes.subspan(faults_at_ - begin_), first_submit_, faults_.next() - 1);
+    }
+  }
   cancel();
   if (bytes.empty()) return device_error("what was read back could not be mapped");
+  PTERYX_TRY(std::move(reported));
   return true;
 }
 

@@ -1,7 +1,6 @@
 // Blocks, what decides their shapes, and what roots are used for. SPDX-License-Identifier:
 // BSD-3-Clause
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -25,7 +24,7 @@ class Blocks : Stage {
     for (uint32_t i = 0; i < g_.nodes.size(); ++i) {
       each_write(i, [&](ValueId id) {
         producer_[index(id)] = i;
-        l_.roots[root(id)].written = true;
+        if (l_.place[i] != Place::kNothing) l_.roots[root(id)].written = true;
       });
     }
     l_.item_source.assign(g_.nodes.size(), kNone);
@@ -37,7 +36,7 @@ class Blocks : Stage {
       }
       if (l_.place[i] != Place::kItem) continue;
       const ValueId x = g_.nodes[i].args[0];
-      const ValueId input = g_.has_jumps ? kNoValue : trace_to_input(x, i);
+      const ValueId input = g_.has_jumps ? kNoValue : trace_to_input(x, i, Through::kCopies);
       const bool known = g_.tensor(x)->is_constant();
       l_.item_source[i] = input != kNoValue ? root(input) : root(x);
       if ((input == kNoValue && !known) || has_live_scalar_args(i)) starts.insert(i);
@@ -101,21 +100,22 @@ class Blocks : Stage {
     }
   }
 
-  // Indices that come straight from an input are checked on the host, before the GPU sees them.
+  // Indices that come from an input are checked on the host, before the GPU sees them. Others are
+  // reported by the node, as are all of a method with jumps, where a node may not run at all.
   void find_index_limits() {
-    if (g_.has_jumps) return;
+    l_.fault_slot.assign(g_.nodes.size(), kNone);
     for (uint32_t i = 0; i < g_.nodes.size(); ++i) {
-      for (size_t a = 0; a < l_.defs[i]->args.size(); ++a) {
-        const std::optional<uint8_t> table = l_.defs[i]->args[a].rows_of;
-        if (!table) continue;
-        const ValueId input = trace_to_input(g_.nodes[i].args[a], i);
-        if (input == kNoValue) continue;
-        const auto at = std::find(g_.inputs.begin(), g_.inputs.end(), input);
-        int64_t rows = 0;  // a table may come in parts
-        for_each_tensor(g_, g_.nodes[i].args[*table],
-                        [&](ValueId id) { rows += g_.tensor(id)->max[0]; });
-        l_.index_limits.push_back({static_cast<uint32_t>(at - g_.inputs.begin()), rows, i});
-      }
+      if (l_.defs[i] == nullptr) continue;
+      bool computed = false;
+      each_index(i, [&](const ops::IndexArg& at, ValueId id) {
+        const ValueId input = g_.has_jumps ? kNoValue : trace_to_input(id, i, Through::kCasts);
+        if (input == kNoValue) {
+          computed = true;
+        } else {
+          add_limit(i, at, input);
+        }
+      });
+      if (computed && l_.place[i] == Place::kGpu) l_.fault_slot[i] = l_.fault_slots++;
     }
   }
 
@@ -169,21 +169,74 @@ class Blocks : Stage {
   }
 
  private:
-  // The method input that holds the same elements as `id` does before `node`, through copies and
-  // views; kNoValue if there is none. A value that is written later, too, is not looked through:
-  // `producer_` knows its last writer only.
-  ValueId trace_to_input(ValueId id, uint32_t node) const {
-    for (;;) {
-      if (std::find(g_.inputs.begin(), g_.inputs.end(), id) != g_.inputs.end()) {
-        return l_.roots[root(id)].written ? kNoValue : id;
+  enum class Through : uint8_t {
+    kCopies,  // and views
+    kCasts,   // and casts between integers, which keep every value that can be an index
+  };
+
+  // The tensors of integers among the arguments of a node that a bound is stated for.
+  void each_index(uint32_t i, const auto& visit) const {
+    const graph::Node& n = g_.nodes[i];
+    const auto member = [&](size_t arg, size_t at, ValueId id) {
+      const graph::Tensor* t = id == kNoValue ? nullptr : g_.tensor(id);
+      if (t != nullptr && ops::has(ops::kIndexTypes, t->dtype)) visit(ops::IndexArg{arg, at}, id);
+    };
+    for (size_t a = 0; a < l_.defs[i]->args.size(); ++a) {
+      if (!l_.defs[i]->args[a].bound) continue;
+      if (const auto* list = std::get_if<graph::ValueList>(&g_[n.args[a]])) {
+        for (size_t k = 0; k < list->items.size(); ++k) member(a, k, list->items[k]);
+      } else {
+        member(a, 0, n.args[a]);
       }
+    }
+  }
+
+  // What bounds it may have another size in each run, or be known only in the middle of one.
+  void add_limit(uint32_t i, const ops::IndexArg& at, ValueId input) {
+    const graph::Node& n = g_.nodes[i];
+    const ops::IndexBound& bound = *l_.defs[i]->args[at.arg].bound;
+    const bool live_dim = bound.along == ops::IndexBound::Along::kDim &&
+                          std::holds_alternative<graph::LiveScalar>(g_[n.args[bound.dim]]);
+    bool fixed = true;  // the sizes of what bounds it, which may be a table in parts
+    for_each_tensor(g_, n.args[bound.of], [&](ValueId id) {
+      const graph::Tensor& of = *g_.tensor(id);
+      fixed = fixed && (of.is_constant() || of.state || (!of.dynamic && is_input(id)));
+    });
+    Layout::IndexLimit limit{.node = i, .at = at};
+    limit.input = static_cast<uint32_t>(std::ranges::find(g_.inputs, input) - g_.inputs.begin());
+    limit.live = live_dim || !fixed;
+    const bool first_block = l_.blocks.size() == 1 || i < l_.blocks[0].end;
+    if (!live_dim && !(limit.live && first_block)) {
+      const auto extent = ops::index_extent({g_, n, *l_.defs[i], l_.bound}, at);
+      if (extent.ok()) limit.extent = *extent;
+    }
+    l_.index_limits.push_back(limit);
+  }
+
+  bool is_input(ValueId id) const { return std::ranges::find(g_.inputs, id) != g_.inputs.end(); }
+
+  // The method input that holds the same elements as `id` does before `node`; kNoValue if there is
+  // none. A value that is written later, too, is not looked through: `producer_` knows its last
+  // writer only.
+  ValueId trace_to_input(ValueId id, uint32_t node, Through through) const {
+    for (;;) {
+      if (is_input(id)) return l_.roots[root(id)].written ? kNoValue : id;
       const uint32_t p = producer_[index(id)];
       if (p == kNone || p >= node || l_.defs[p] == nullptr) return kNoValue;
       const bool view = l_.defs[p]->op_class == OpClass::kView;
-      if (!view && g_.nodes[p].op->name != graph::kCopyOp) return kNoValue;
+      const bool copy =
+          through == Through::kCasts ? casts_integers(p) : g_.nodes[p].op->name == graph::kCopyOp;
+      if (!view && !copy) return kNoValue;
       id = g_.nodes[p].args[0];
       node = p;
     }
+  }
+
+  bool casts_integers(uint32_t i) const {
+    if (!l_.defs[i]->casts) return false;
+    const DType from = g_.tensor(g_.nodes[i].args[0])->dtype;
+    const DType to = g_.tensor(g_.nodes[i].args.back())->dtype;
+    return ops::has(ops::kIntegers, from) && ops::has(ops::kIndexTypes, to);
   }
 
   bool has_live_scalar_args(size_t i) const {

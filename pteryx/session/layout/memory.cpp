@@ -57,7 +57,10 @@ class Memory : Stage {
       l_.roots[r].readback_offset = l_.readback_bytes;
       l_.readback_bytes += align_up(std::max<uint64_t>(l_.roots[r].gpu_bytes, 16), 8);
     }
+    // Reports of indices come back behind whatever a run reads.
+    if (l_.readback_bytes > 0) l_.readback_bytes += l_.fault_bytes();
     l_.memory.transfer = l_.readback_bytes;
+    l_.memory.activations += l_.fault_bytes();
     for (const Root& r : l_.roots) {
       if (r.host && !r.constant) l_.memory.host += r.host_bytes;
     }

@@ -14,7 +14,7 @@ class Plans : Stage {
     l_.plans.resize(g_.nodes.size());
     for (size_t i = 0; i < g_.nodes.size(); ++i) {
       if (l_.place[i] != Place::kGpu || unfit_[i]) continue;
-      ops::Plan plan(context_);
+      ops::Plan plan(context_, fault_slot(l_, i));
       ops::ScalarReads reads;
       const ops::Node n(g_, g_.nodes[i], *l_.defs[i], l_.bound, &reads);
       Status s = l_.defs[i]->plan(n, plan);

@@ -37,7 +37,7 @@ Status check_shapes(Draft& d);
 // takes the work away from views that share it.
 void find_roots(Draft& d);
 // Stretches whose shapes are known when they begin, and what of a root is used where: adds blocks
-// (ranges, items, keys), item_source, changes_state, index_limits; leaves producer.
+// (ranges, items, keys), item_source, changes_state, index_limits, fault_slot; leaves producer.
 void split_blocks(Draft& d);
 // What runs, moves and is waited for in each block: adds steps, spans, one_stretch; leaves uploaded
 // and downloaded, which decide who has a buffer of its own.

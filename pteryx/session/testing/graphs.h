@@ -43,8 +43,10 @@ struct GraphDraft {
 // On the shared device.
 class LoadedGraph {
  public:
-  LoadedGraph(graph::Graph g, std::vector<SourcePtr> sources, const std::string& routes = "")
-      : constants_(gpu::shared_device(), std::move(sources)), status_(load(std::move(g), routes)) {}
+  LoadedGraph(graph::Graph g, std::vector<SourcePtr> sources, const std::string& routes = "",
+              const LayoutOptions& options = {})
+      : constants_(gpu::shared_device(), std::move(sources)),
+        status_(load(std::move(g), routes, options)) {}
 
   const Status& status() const { return status_; }
   exec::Method& method() { return *method_; }
@@ -53,11 +55,11 @@ class LoadedGraph {
   }
 
  private:
-  Status load(graph::Graph g, const std::string& routes) {
+  Status load(graph::Graph g, const std::string& routes, const LayoutOptions& options) {
     constexpr uint32_t kRecordings = 16;
     const std::shared_ptr<gpu::Device>& device = gpu::shared_device();
     PTERYX_ASSIGN(ops::PlanContext context, make_context(device->caps(), routes));
-    PTERYX_ASSIGN(Layout layout, make_layout(g, context, {}));
+    PTERYX_ASSIGN(Layout layout, make_layout(g, context, options));
     PTERYX_ASSIGN(std::vector<exec::StateRoot> roots, states_.add(g, layout));
     states_.begin(constants_);
     method_ = std::make_unique<exec::Method>(std::move(g), std::move(layout),
