@@ -139,7 +139,7 @@ Result<HostIndex> read_index(const Node& n, size_t list, const Dims& x, const Ho
         }
         shapes[d] = t->dims;
       }
-      for (int64_t& at : out.at[d]) at *= own[d];
+      for (int64_t& at : out.at[d]) at = at * own[d];
       PTERYX_ASSIGN(index, broadcast_index(n, list, index, shapes[d]));
     }
   }

@@ -73,7 +73,7 @@ Status check_method(const Program& program, const MethodRecord& m) {
   PTERYX_ASSIGN(graph::Graph g, graph::build_graph(program, m, ops::lookup()));
   touch(program, g);
   graph::PassOptions passes;
-  if (g.nodes.size() % 2 == 1) passes.most_constant_bytes = 64;  // weights in parts
+  if (g.nodes.size() % 2 == 1) passes.most_constant_bytes = 4096;  // weights in parts
   graph::run_passes(g, ops::lookup(), passes);
   touch(program, g);
   gpu::Caps caps;
@@ -105,7 +105,8 @@ Status check(Bytes file) {
 }
 
 bool is_refusal(const Status& status) {
-  return (status.code() == Code::kInvalidProgram || status.code() == Code::kUnsupported) &&
+  const Code code = status.code();  // kMemory: above the limits of the device
+  return (code == Code::kInvalidProgram || code == Code::kUnsupported || code == Code::kMemory) &&
          !status.message().empty();
 }
 

@@ -152,7 +152,8 @@ class Splitter {
   // shared as well: nothing but bytes of a row counts, those of its weights as a kernel may pad
   // them, or of its scales where these are more. Empty: as it is, it fits or cannot be cut.
   std::vector<Range> ranges(int64_t rows, uint64_t weight_row, uint64_t scales_row) const {
-    const uint64_t row = std::max({padded_row(weight_row), scales_row, uint64_t{1}});
+    if (weight_row == 0) return {};  // however many of them
+    const uint64_t row = std::max(padded_row(weight_row), scales_row);
     const auto most = static_cast<int64_t>(most_ / row);
     if (rows <= most || most == 0) return {};
     int64_t unit = 64;  // what kernels like to have whole

@@ -87,6 +87,16 @@ TEST(SplitRows, WeightsThatFitStay) {
   EXPECT_EQ(split_rows(d.g, Draft::ops, 319).size(), 1U);
 }
 
+// As many rows as a hostile file may say that it has.
+TEST(SplitRows, RowsOfNothingStay) {
+  constexpr int64_t kRows = 0x7fffffff;
+  Draft d;
+  d.call("aten.linear.default", {d.tensor({1, 0}), d.constant(DType::kF32, {kRows, 0}), d.none()},
+         {1, kRows});
+  EXPECT_TRUE(split_rows(d.g, Draft::ops, 64).empty());
+  EXPECT_EQ(d.g.nodes.size(), 1U);
+}
+
 TEST(SplitRows, LinearBecomesPartsAndACat) {
   Draft d;
   const ValueId x = d.tensor({1, 8});
