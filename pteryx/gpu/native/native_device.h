@@ -118,6 +118,9 @@ class NativeDevice final : public Device {
 
   NativeDevice(std::shared_ptr<const Instance> instance, Caps caps, Checks checks);
   // The error of an object, for one more who uses it.
+  static Status unknown(std::string_view what) {
+    return invalid_argument(std::string(what) + " is not on this device");
+  }
   static Status again(const Status& s) { return {s.code(), std::string(s.message())}; }
   const Functions& fn() const { return provider().fn(); }
   ErrorScope scope() const { return {provider(), instance_->handle(), device_.get()}; }

@@ -2,9 +2,6 @@
 #include "pteryx/ops/testing/op_harness.h"
 
 #include <cmath>
-#include <cstring>
-#include <map>
-#include <memory>
 #include <random>
 
 #include <fmt/format.h>
@@ -13,46 +10,17 @@
 #include "pteryx/gpu/native/blocking.h"
 #include "pteryx/gpu/testing/compute.h"
 #include "pteryx/ops/bind.h"
-#include "pteryx/ops/index_bound.h"
 #include "pteryx/ops/schema.h"
 #include "pteryx/ops/shaders/attention_matrix_ops.h"
 #include "pteryx/ops/shaders/matrix_ops.h"
 #include "pteryx/ops/table.h"
 #include "pteryx/ops/testing/matrix_emulation.h"
-#include "pteryx/ops/testing/workgroup.h"
+#include "pteryx/ops/testing/op_runner.h"
 
 namespace pteryx::ops::testing {
-namespace {
-
-gpu::Device& device() { return *gpu::shared_device(); }
-
-std::vector<std::byte> encode(const TestTensor& t, DType stored) {
-  std::vector<std::byte> bytes(t.data.size() * size_bytes(stored));
-  const HostTensor h{stored, {static_cast<int64_t>(t.data.size())}, bytes.data()};
-  for (size_t i = 0; i < t.data.size(); ++i) {
-    if (is_float(stored)) {
-      h.put(static_cast<int64_t>(i), t.data[i]);
-    } else {
-      h.put_integer(static_cast<int64_t>(i), static_cast<int64_t>(t.data[i]));
-    }
-  }
-  return bytes;
-}
-
-TestTensor decode(DType dtype, DType stored, const Dims& dims, Bytes bytes) {
-  TestTensor t{dtype, dims, {}};
-  std::vector<std::byte> copy(bytes.begin(), bytes.end());
-  const HostTensor h{stored, dims, copy.data()};
-  for (int64_t i = 0; i < numel(dims); ++i) t.data.push_back(h.number(i));
-  return t;
-}
-
-DType gpu_type(DType t) { return t == DType::kI64 ? DType::kI32 : t; }
-
-}  // namespace
 
 gpu::Caps emulated_caps() {
-  gpu::Caps caps = device().caps();
+  gpu::Caps caps = test_device().caps();
   if (caps.subgroup_matrix) return caps;
   caps.subgroup_matrix = true;
   caps.subgroup_min = caps.subgroup_max = 32;
@@ -72,283 +40,6 @@ void emulate_matrices(PlannedDispatch& d) {
   replace("let lane = local % 32u;", "let lane = local % 32u;\n  lane_of_matrix = lane;");
   d.subgroups = d.subgroup_matrix = false;
 }
-
-// Builds the one-node graph of a case and runs it.
-struct Runner {
-  graph::Graph g;
-  Live live;
-  std::map<uint32_t, TestTensor> inputs;
-  std::vector<ValueId> results;
-  const OpDef* def = nullptr;
-  Precision precision = Precision::kF32;
-  bool emulate = false;      // subgroup matrices
-  uint32_t invocations = 0;  // planned for workgroups of so many; 0: as the device has
-
-  ValueId add(graph::Value v, const Dims& dims = {}) {
-    g.values.push_back(std::move(v));
-    g.labels.push_back(fmt::format("value {}", g.values.size() - 1));
-    live.dims.push_back(dims);
-    live.scalars.emplace_back();
-    return ValueId{static_cast<uint32_t>(g.values.size() - 1)};
-  }
-  // Built larger than it is run: nothing may depend on the bound.
-  ValueId add_tensor(const TestTensor& t) {
-    Dims max = t.dims;
-    for (int64_t& d : max) d += 2;
-    return add(graph::Tensor{.dtype = t.dtype, .max = max, .data = {}, .dim_order = {}}, t.dims);
-  }
-  ValueId add_input(const TestTensor& t) {
-    const ValueId id = add_tensor(t);
-    inputs[graph::index(id)] = t;
-    return id;
-  }
-
-  ValueId add_constant(const TestTensor& t) {
-    // Known by its place; its bytes go to the buffer as those of inputs do.
-    const ByteRange where{0, 4096 * g.values.size(), encode(t, t.dtype).size()};
-    const ValueId id = add(
-        graph::Tensor{.dtype = t.dtype, .max = t.dims, .data = {where}, .dim_order = {}}, t.dims);
-    inputs[graph::index(id)] = t;
-    return id;
-  }
-
-  Status build(const Case& c) {
-    const graph::OpInfo* info = lookup().find(c.op_);
-    if (info == nullptr) return unsupported(fmt::format("unknown operator {}", c.op_));
-    def = &op(*info);
-    precision = c.precision_;
-    graph::Node node;
-    node.op = info;
-    for (const Case::Value& v : c.args_) {
-      if (const auto* t = std::get_if<TestTensor>(&v))
-        node.args.push_back(add_input(*t));
-      else if (const auto* k = std::get_if<Case::Constant>(&v))
-        node.args.push_back(add_constant(k->tensor));
-      else if (std::holds_alternative<Case::None>(v))
-        node.args.push_back(add(graph::Null{}));
-      else if (const auto* d = std::get_if<double>(&v))
-        node.args.push_back(add(*d));
-      else if (const auto* i = std::get_if<int64_t>(&v))
-        node.args.push_back(add(*i));
-      else if (const auto* b = std::get_if<bool>(&v))
-        node.args.push_back(add(*b));
-      else if (const auto* s = std::get_if<std::string>(&v))
-        node.args.push_back(add(*s));
-      else if (const auto* l = std::get_if<std::vector<int64_t>>(&v))
-        node.args.push_back(add(graph::IntList{*l}));
-      else if (const auto* f = std::get_if<std::vector<double>>(&v))
-        node.args.push_back(add(graph::DoubleList{*f}));
-      else if (const auto* ts = std::get_if<std::vector<TestTensor>>(&v)) {
-        graph::ValueList list;
-        for (const TestTensor& item : *ts) list.items.push_back(add_input(item));
-        node.args.push_back(add(std::move(list)));
-      } else if (const auto* os = std::get_if<std::vector<std::optional<TestTensor>>>(&v)) {
-        graph::ValueList list;
-        for (const auto& item : *os)
-          list.items.push_back(item ? add_input(*item) : graph::kNoValue);
-        node.args.push_back(add(std::move(list)));
-      } else if (const auto* n = std::get_if<Case::LiveInt>(&v)) {
-        node.args.push_back(add(graph::LiveScalar{}));
-        live.scalars.back() = {graph::ScalarKind::kInt, n->value, static_cast<double>(n->value)};
-      } else if (const auto* ns = std::get_if<Case::LiveInts>(&v)) {
-        graph::ValueList list;
-        for (const int64_t item : ns->values) {
-          list.items.push_back(add(graph::LiveScalar{}));
-          live.scalars.back() = {graph::ScalarKind::kInt, item, static_cast<double>(item)};
-        }
-        node.args.push_back(add(std::move(list)));
-      }
-    }
-    if (c.in_place_) {
-      node.args.push_back(node.args[0]);
-    } else if (c.outs_.empty()) {
-      node.args.push_back(add(graph::LiveScalar{}));
-    } else if (!c.out_is_list_) {
-      results.push_back(add_tensor(c.outs_[0]));
-      node.args.push_back(results[0]);
-    } else {
-      graph::ValueList list;
-      for (const TestTensor& t : c.outs_) list.items.push_back(add_tensor(t));
-      results = list.items;
-      node.args.push_back(add(std::move(list)));
-    }
-    g.nodes.push_back(std::move(node));
-    graph::number_scalars(g);
-    PTERYX_TRY(check_schema(g, g.nodes[0], *def));
-    Live next = live;
-    const Node n(g, g.nodes[0], *def, live);
-    Shapes shapes(n, next);
-    PTERYX_TRY(def->shape(n, shapes));
-    for (size_t i = 0; i < results.size(); ++i) {
-      const Dims& got = next.dims[graph::index(results[i])];
-      if (got != c.outs_[i].dims) {
-        return invalid_argument(fmt::format("shape of result {}: want {}, got {}", i,
-                                            to_string(c.outs_[i].dims), to_string(got)));
-      }
-    }
-    live = next;
-    for (size_t a = 0; a < def->args.size(); ++a) {
-      if (def->args[a].mutated) results.push_back(g.nodes[0].args[a]);
-    }
-    return {};
-  }
-
-  Result<std::vector<TestTensor>> run_cpu() {
-    struct Memory : Host {
-      std::map<uint32_t, std::vector<std::byte>> bytes;
-      const Runner* r = nullptr;
-      HostTensor host(ValueId id) const override {
-        auto& b = const_cast<std::vector<std::byte>&>(bytes.at(graph::index(id)));
-        return {r->g.tensor(id)->dtype, r->live.dims[graph::index(id)], b.data()};
-      }
-    } memory;
-    memory.r = this;
-    for (uint32_t v = 0; v < g.values.size(); ++v) {
-      const auto* t = g.tensor(ValueId{v});
-      if (t == nullptr) continue;
-      const auto it = inputs.find(v);
-      memory.bytes[v] = it != inputs.end()
-                            ? encode(it->second, t->dtype)
-                            : std::vector<std::byte>(static_cast<size_t>(numel(live.dims[v])) *
-                                                     size_bytes(t->dtype));
-      memory.bytes[v].resize(std::max<size_t>(memory.bytes[v].size(), 1));
-    }
-    PTERYX_TRY(def->cpu(Node(g, g.nodes[0], *def, live), memory));
-    std::vector<TestTensor> out;
-    for (const ValueId id : results) {
-      const DType t = g.tensor(id)->dtype;
-      out.push_back(decode(t, t, live.dims[graph::index(id)], memory.bytes[graph::index(id)]));
-    }
-    return out;
-  }
-
-  Result<std::vector<TestTensor>> run_gpu(const std::string& route) {
-    gpu::Device& dev = device();
-    PlanContext context{.caps = emulate ? emulated_caps() : dev.caps(), .precision = precision};
-    if (invocations != 0)
-      context.caps.max_invocations = context.caps.max_workgroup_size_x = invocations;
-    if (!route.empty()) context.forced_routes.emplace_back(def->family, route);
-    // Indices are reported to the second slot.
-    constexpr uint32_t kSlot = 1;
-    constexpr uint64_t kFaultBytes = uint64_t{2} * kFaultWords * 4;
-    Plan plan(context, kSlot);
-    PTERYX_TRY(def->plan(Node(g, g.nodes[0], *def, live), plan));
-    for (const PlannedDispatch& d : plan.dispatches) {
-      if (invocations == 0) break;
-      const uint32_t size = workgroup_size(d);
-      if (size == 0 || size > context.caps.max_invocations) {
-        return device_error(fmt::format("{}: {} invocations a workgroup, the device has {}",
-                                        d.label, size, context.caps.max_invocations));
-      }
-    }
-    std::map<uint32_t, gpu::BufferId> values;
-    std::vector<gpu::BufferId> owned;
-    std::vector<gpu::BindGroupId> groups;
-    const auto buffer = [&](uint64_t size, gpu::BufferKind kind) -> Result<gpu::BufferId> {
-      PTERYX_ASSIGN(const gpu::BufferId id,
-                    gpu::wait_for(dev, dev.create_buffer({size, kind, "test"})));
-      owned.push_back(id);
-      return id;
-    };
-    for (uint32_t v = 0; v < g.values.size(); ++v) {
-      const auto* t = g.tensor(ValueId{v});
-      if (t == nullptr) continue;
-      const uint64_t bytes = static_cast<uint64_t>(numel(t->max)) * size_bytes(gpu_type(t->dtype));
-      PTERYX_ASSIGN(values[v], buffer(bytes, gpu::BufferKind::kStorage));
-      // Old contents everywhere: a kernel must not count on zeros, nor on bytes behind the live
-      // end.
-      const std::vector<std::byte> dirt(align_up(bytes, 4), std::byte{0x7B});
-      PTERYX_TRY(dev.write(values[v], 0, dirt));
-      if (const auto it = inputs.find(v); it != inputs.end()) {
-        PTERYX_TRY(dev.write(values[v], 0, encode(it->second, gpu_type(t->dtype))));
-      }
-    }
-    std::vector<gpu::BufferId> scratch;
-    for (const uint64_t bytes : plan.scratch_bytes) {
-      PTERYX_ASSIGN(const gpu::BufferId id, buffer(bytes, gpu::BufferKind::kStorage));
-      scratch.push_back(id);
-    }
-    std::vector<int32_t> slots = {0};
-    for (size_t v = 0; v < g.values.size(); ++v) {
-      const auto* scalar = std::get_if<graph::LiveScalar>(&g.values[v]);
-      if (scalar == nullptr) continue;
-      slots.resize(std::max<size_t>(slots.size(), scalar->slot + 1));
-      slots[scalar->slot] = static_cast<int32_t>(live.scalars[v].i);
-    }
-    PTERYX_ASSIGN(const gpu::BufferId scalars, buffer(slots.size() * 4, gpu::BufferKind::kStorage));
-    PTERYX_TRY(dev.write(scalars, 0, std::as_bytes(std::span(slots))));
-    PTERYX_ASSIGN(const gpu::BufferId faults, buffer(kFaultBytes, gpu::BufferKind::kStorage));
-    std::vector<gpu::BufferId> relaid;
-    std::vector<const PlannedDispatch*> planned;
-    for (const PlannedConstant& c : plan.constants) {
-      PTERYX_ASSIGN(const gpu::BufferId id, buffer(c.size_bytes, gpu::BufferKind::kStorage));
-      relaid.push_back(id);
-      planned.push_back(&c.make);
-    }
-    for (PlannedDispatch& d : plan.dispatches) {
-      if (emulate) emulate_matrices(d);
-      planned.push_back(&d);
-    }
-    std::vector<gpu::Dispatch> dispatches;
-    for (const PlannedDispatch* const each : planned) {
-      const PlannedDispatch& d = *each;
-      PTERYX_ASSIGN(const gpu::BufferId params, buffer(params_bytes(d), gpu::BufferKind::kUniform));
-      PTERYX_TRY(dev.write(params, 0, d.params));
-      dispatches.push_back(bind(dev, d, {params, 0, 0}, [&](const PlannedBinding& b) {
-        gpu::BufferId bound = scalars;
-        if (b.kind == PlannedBinding::Kind::kScratch) bound = scratch[b.scratch];
-        if (b.kind == PlannedBinding::Kind::kConstant) bound = relaid[b.constant];
-        if (b.kind == PlannedBinding::Kind::kFaults) bound = faults;
-        if (b.kind == PlannedBinding::Kind::kValue) bound = values[graph::index(b.value)];
-        return gpu::Binding{bound, 0, 0};
-      }));
-      groups.push_back(dispatches.back().bindings);
-    }
-    for (const gpu::Dispatch& d : dispatches) {
-      PTERYX_TRY(gpu::settle(dev, d.pipeline));
-      PTERYX_TRY(gpu::settle(dev, d.bindings));
-    }
-    std::vector<TestTensor> out;
-    std::vector<gpu::Copy> copies;
-    std::vector<uint64_t> offsets;
-    uint64_t total = 0;
-    for (const ValueId id : results) {
-      const uint64_t bytes = align_up(static_cast<uint64_t>(numel(live.dims[graph::index(id)])) *
-                                          size_bytes(gpu_type(g.tensor(id)->dtype)),
-                                      4);
-      offsets.push_back(total);
-      if (bytes > 0)
-        copies.push_back({values[graph::index(id)], 0, gpu::BufferId::kNone, total, bytes});
-      total += align_up(bytes, 256);
-    }
-    copies.push_back({faults, 0, gpu::BufferId::kNone, total, kFaultBytes});
-    PTERYX_ASSIGN(const gpu::BufferId readback,
-                  buffer(total + kFaultBytes, gpu::BufferKind::kReadback));
-    for (gpu::Copy& c : copies) c.dst = readback;
-    PTERYX_TRY(dev.submit(dispatches, copies));
-    PTERYX_ASSIGN(const gpu::Ticket ticket, dev.read(readback, 0, total + kFaultBytes));
-    PTERYX_TRY(gpu::wait(dev, ticket));
-    const Bytes bytes = dev.mapped(ticket);
-    for (size_t i = 0; i < results.size(); ++i) {
-      const DType t = g.tensor(results[i])->dtype;
-      const Dims& dims = live.dims[graph::index(results[i])];
-      out.push_back(decode(
-          t, gpu_type(t), dims,
-          bytes.subspan(offsets[i], static_cast<size_t>(numel(dims)) * size_bytes(gpu_type(t)))));
-    }
-    std::array<uint32_t, size_t{2} * kFaultWords> words{};
-    std::memcpy(words.data(), bytes.data() + total, kFaultBytes);
-    dev.release(ticket);
-    for (const gpu::BindGroupId id : groups) dev.destroy(id);
-    for (const gpu::BufferId id : owned) dev.destroy(id);
-    PTERYX_TRY(dev.take_error());
-    if (words[0] != 0) return device_error("a report in the slot of another node");
-    if (words[kFaultWords] != 0) {
-      return fault_status(Node(g, g.nodes[0], *def, live), std::span(words).last(kFaultWords));
-    }
-    return out;
-  }
-};
 
 TestTensor make(DType dtype, const Dims& dims, const std::function<double(int64_t)>& f) {
   TestTensor t{dtype, dims, {}};
@@ -458,7 +149,8 @@ Result<std::vector<TestTensor>> run(const Case& c, Where where, const std::strin
 }
 
 void expect_matrices(const Case& c, const std::vector<TestTensor>& want, Tolerance tol) {
-  if (!device().caps().f16 || device().caps().provider != "dawn") return;  // no such matrices
+  if (!test_device().caps().f16 || test_device().caps().provider != "dawn")
+    return;  // no such matrices
   Runner first;
   const Status s = first.build(c);
   ASSERT_TRUE(s.ok()) << s.message();
@@ -466,7 +158,7 @@ void expect_matrices(const Case& c, const std::vector<TestTensor>& want, Toleran
   for (const Route& route : first.def->routes) {
     Runner r;
     ASSERT_TRUE(r.build(c).ok());
-    r.emulate = !device().caps().subgroup_matrix;
+    r.emulate = !test_device().caps().subgroup_matrix;
     r.precision = Precision::kF16;
     const PlanContext context{.caps = emulated_caps(), .precision = Precision::kF16};
     const Node n(r.g, r.g.nodes[0], *r.def, r.live);
@@ -529,7 +221,7 @@ Result<std::vector<std::string>> gpu_routes(const Case& c) {
   Runner r;
   PTERYX_TRY(r.build(c));
   const Node n(r.g, r.g.nodes[0], *r.def, r.live);
-  const PlanContext context{.caps = device().caps(), .forced_routes = {}};
+  const PlanContext context{.caps = test_device().caps(), .forced_routes = {}};
   std::vector<std::string> routes;
   if (!runs_on_gpu(n)) return routes;
   routes.emplace_back();
@@ -581,7 +273,7 @@ void expect_op(const Case& c, const std::vector<TestTensor>& want, Tolerance tol
   if (runs_on_gpu(n)) {
     check("on the GPU", run(c, Where::kGpu));
     for (const Route& route : r.def->routes) {
-      if (!route_fits(route, n, {.caps = device().caps(), .precision = r.precision})) continue;
+      if (!route_fits(route, n, {.caps = test_device().caps(), .precision = r.precision})) continue;
       check(fmt::format("on the GPU, route {}", route.name),
             run(c, Where::kGpu, std::string(route.name)));
     }
@@ -593,7 +285,7 @@ void expect_error(const Case& c, std::string_view text) {
   Runner r;
   Status s = r.build(c);
   if (s.ok() && r.def->plan != nullptr) {
-    const PlanContext context{.caps = device().caps()};
+    const PlanContext context{.caps = test_device().caps()};
     Plan plan(context);
     s = r.def->plan(Node(r.g, r.g.nodes[0], *r.def, r.live), plan);
   }
