@@ -20,14 +20,14 @@ inline std::string variable(const char* name) {
 }
 
 // Fills the fields left empty from PTERYX_ADAPTER, PTERYX_PROVIDER, PTERYX_WEBGPU_LIBRARY,
-// PTERYX_DISABLE and PTERYX_UNCHECKED.
+// PTERYX_DISABLE and PTERYX_BOUNDS_CHECKS.
 inline DeviceOptions options_from_environment(DeviceOptions options = {}) {
   if (options.adapter.empty()) options.adapter = variable("PTERYX_ADAPTER");
   if (options.provider.empty()) options.provider = variable("PTERYX_PROVIDER");
   if (options.library.empty()) options.library = variable("PTERYX_WEBGPU_LIBRARY");
   if (options.disable.empty()) options.disable = variable("PTERYX_DISABLE");
-  const std::string unchecked = variable("PTERYX_UNCHECKED");
-  if (!unchecked.empty() && unchecked != "0") options.validate = false;
+  const std::string checks = variable("PTERYX_BOUNDS_CHECKS");
+  if (!checks.empty() && checks != "0") options.bounds_checks = true;
   return options;
 }
 

@@ -36,10 +36,10 @@ class Variable {
 TEST(Environment, FillsWhatTheOptionsLeaveEmpty) {
   const Variable adapter("PTERYX_ADAPTER", "a"), provider("PTERYX_PROVIDER", "p");
   const Variable library("PTERYX_WEBGPU_LIBRARY", "l"), disable("PTERYX_DISABLE", "d");
-  const Variable unchecked("PTERYX_UNCHECKED", "1");
+  const Variable checks("PTERYX_BOUNDS_CHECKS", "1");
   const DeviceOptions all = options_from_environment();
   EXPECT_EQ(all.adapter + all.provider + all.library + all.disable, "apld");
-  EXPECT_FALSE(all.validate);
+  EXPECT_TRUE(all.bounds_checks);
   const DeviceOptions none =
       options_from_environment({.adapter = "1", .provider = "2", .library = "3", .disable = "4"});
   EXPECT_EQ(none.adapter + none.provider + none.library + none.disable, "1234");
@@ -48,10 +48,10 @@ TEST(Environment, FillsWhatTheOptionsLeaveEmpty) {
 TEST(Environment, NothingSetChangesNothing) {
   const Variable adapter("PTERYX_ADAPTER"), provider("PTERYX_PROVIDER", "");
   const Variable library("PTERYX_WEBGPU_LIBRARY"), disable("PTERYX_DISABLE");
-  const Variable unchecked("PTERYX_UNCHECKED", "0");
+  const Variable checks("PTERYX_BOUNDS_CHECKS", "0");
   const DeviceOptions options = options_from_environment();
   EXPECT_EQ(options.adapter + options.provider + options.library + options.disable, "");
-  EXPECT_TRUE(options.validate);
+  EXPECT_FALSE(options.bounds_checks);
 }
 
 // With the variables of the Vulkan loader unset, and a file that could be a manifest.

@@ -103,12 +103,15 @@ TEST(Open, LibraryByItsPath) {
   EXPECT_EQ(reports[0].provider, "dawn");
 }
 
-TEST(Open, UncheckedComputesTheSame) {
-  const auto device = open_or_die({.validate = false});
-  const BufferId buffer = buffer_with(*device, bytes_of(uint32_t{42}));
-  EXPECT_EQ(values_from<uint32_t>(*device, buffer, 1), std::vector<uint32_t>{42});
-  const PipelineId broken = device->create_pipeline({.label = "test/broken", .code = "fn main( {"});
-  EXPECT_EQ(settle(*device, broken).code(), Code::kDevice);
+TEST(Open, WithAndWithoutBoundsChecks) {
+  for (const bool checks : {false, true}) {
+    const auto device = open_or_die({.bounds_checks = checks});
+    const BufferId buffer = buffer_with(*device, bytes_of(uint32_t{42}));
+    EXPECT_EQ(values_from<uint32_t>(*device, buffer, 1), std::vector<uint32_t>{42});
+    const PipelineId broken =
+        device->create_pipeline({.label = "test/broken", .code = "fn main( {"});
+    EXPECT_EQ(settle(*device, broken).code(), Code::kDevice);
+  }
 }
 
 TEST(Open, NullCompilesSubgroupMatrices) {

@@ -136,12 +136,12 @@ def crafted():
 
 def environment_variables():
     garbage = ("", " ", "nan", "-1", "x", ",", ":", "a:b:c", "f99", LONG, "\x1b[31m", "{}%n", "\udcff")
-    for variable, value in itertools.product(("ADAPTER", "PROVIDER", "WEBGPU_LIBRARY", "DISABLE", "ROUTE", "PRECISION", "UNCHECKED"),
+    for variable, value in itertools.product(("ADAPTER", "PROVIDER", "WEBGPU_LIBRARY", "DISABLE", "ROUTE", "PRECISION", "BOUNDS_CHECKS"),
                                              garbage):
         name = f"PTERYX_{variable}={value[:20]!r}"
         yield Case("arguments", f"run with {name}", ["run", "m.pte"], ADD, {**NO_LIBRARY, f"PTERYX_{variable}": value}, codes=REFUSED)
         yield Case("arguments", f"ops with {name}", ["ops"], {}, {**NO_LIBRARY, f"PTERYX_{variable}": value}, codes={OK})
-    for variable, value in (("ROUTE", "x"), ("ROUTE", "matmul:quantum"), ("PRECISION", "f99"), ("UNCHECKED", "maybe"),
+    for variable, value in (("ROUTE", "x"), ("ROUTE", "matmul:quantum"), ("PRECISION", "f99"), ("BOUNDS_CHECKS", "maybe"),
         ("DISABLE", "x")):
         yield Case("arguments", f"run on a GPU with PTERYX_{variable}={value}", ["run", "m.pte"], ADD, {f"PTERYX_{variable}": value},
                    gpu=True, codes=REFUSED)

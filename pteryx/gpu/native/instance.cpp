@@ -107,7 +107,7 @@ Result<std::shared_ptr<Device>> open_adapter(std::shared_ptr<const Instance> ins
                                              const DeviceOptions& options) {
   Caps caps = adapter.caps;
   PTERYX_TRY(mask_caps(caps, options.disable));
-  const Checks checks = options.validate ? Checks::kOn : Checks::kOff;
+  const Checks checks = options.bounds_checks ? Checks::kOn : Checks::kOff;
   PTERYX_ASSIGN(
       std::shared_ptr<NativeDevice> device,
       NativeDevice::open(std::move(instance), adapter.handle.get(), std::move(caps), checks));

@@ -16,7 +16,7 @@ namespace {
 
 // Without the second, Dawn offers no shader-f16 on NVIDIA; the first is for subgroup matrices.
 constexpr const char* kDawnToggles[] = {"allow_unsafe_apis", "vulkan_enable_f16_on_nvidia"};
-constexpr const char* kDawnUncheckedToggles[] = {"skip_validation", "disable_robustness"};
+constexpr const char* kDawnUncheckedToggles[] = {"disable_robustness"};
 
 // wgpu-native ends the process when asked for internal errors.
 constexpr WGPUErrorFilter kDawnFilters[] = {WGPUErrorFilter_OutOfMemory, WGPUErrorFilter_Internal,

@@ -15,7 +15,7 @@
 namespace pteryx::gpu::native {
 
 enum class ProviderKind : uint8_t { kDawn, kWgpu };
-enum class Checks : uint8_t { kOn, kOff };  // validation and robust memory access
+enum class Checks : uint8_t { kOn, kOff };  // of every access of a shader to memory
 enum class Backend : uint8_t { kDefault, kNull };
 
 class Provider {

@@ -2,6 +2,7 @@
 #include "pteryx/ops/testing/op_runner.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <map>
 #include <span>
@@ -42,6 +43,16 @@ TestTensor decode(DType dtype, DType stored, const Dims& dims, Bytes bytes) {
 }
 
 namespace {
+
+constexpr uint64_t kGuardBytes = 256;
+constexpr std::byte kDirt{0x7B};
+
+// Bytes behind what a kernel may write.
+struct Guard {
+  std::string what;
+  gpu::BufferId buffer;
+  uint64_t at = 0;
+};
 
 DType gpu_type(DType t) { return t == DType::kI64 ? DType::kI32 : t; }
 
@@ -177,6 +188,7 @@ Result<std::vector<TestTensor>> Runner::run_gpu(const std::string& route) {
   }
   std::map<uint32_t, gpu::BufferId> values;
   std::vector<gpu::BufferId> owned;
+  std::vector<Guard> guards;
   std::vector<gpu::BindGroupId> groups;
   const auto buffer = [&](uint64_t size, gpu::BufferKind kind) -> Result<gpu::BufferId> {
     PTERYX_ASSIGN(const gpu::BufferId id,
@@ -184,22 +196,29 @@ Result<std::vector<TestTensor>> Runner::run_gpu(const std::string& route) {
     owned.push_back(id);
     return id;
   };
+  // Old contents everywhere: a kernel must not count on zeros, nor on bytes behind the live end, of
+  // which `used` are its own; and it must leave alone what is behind them.
+  const auto guarded = [&](std::string_view what, uint64_t size,
+                           uint64_t used) -> Result<gpu::BufferId> {
+    const uint64_t all = align_up(size, 16) + kGuardBytes;
+    PTERYX_ASSIGN(const gpu::BufferId id, buffer(all, gpu::BufferKind::kStorage));
+    PTERYX_TRY(dev.write(id, 0, std::vector<std::byte>(all, kDirt)));
+    guards.push_back({std::string(what), id, align_up(used, 16)});
+    return id;
+  };
   for (uint32_t v = 0; v < g.values.size(); ++v) {
     const auto* t = g.tensor(ValueId{v});
     if (t == nullptr) continue;
-    const uint64_t bytes = static_cast<uint64_t>(numel(t->max)) * size_bytes(gpu_type(t->dtype));
-    PTERYX_ASSIGN(values[v], buffer(bytes, gpu::BufferKind::kStorage));
-    // Old contents everywhere: a kernel must not count on zeros, nor on bytes behind the live
-    // end.
-    const std::vector<std::byte> dirt(align_up(bytes, 4), std::byte{0x7B});
-    PTERYX_TRY(dev.write(values[v], 0, dirt));
+    const uint64_t element = size_bytes(gpu_type(t->dtype));
+    PTERYX_ASSIGN(values[v], guarded(g.labels[v], static_cast<uint64_t>(numel(t->max)) * element,
+                                     static_cast<uint64_t>(numel(live.dims[v])) * element));
     if (const auto it = inputs.find(v); it != inputs.end()) {
       PTERYX_TRY(dev.write(values[v], 0, encode(it->second, gpu_type(t->dtype))));
     }
   }
   std::vector<gpu::BufferId> scratch;
   for (const uint64_t bytes : plan.scratch_bytes) {
-    PTERYX_ASSIGN(const gpu::BufferId id, buffer(bytes, gpu::BufferKind::kStorage));
+    PTERYX_ASSIGN(const gpu::BufferId id, guarded("a temporary", bytes, bytes));
     scratch.push_back(id);
   }
   std::vector<int32_t> slots = {0};
@@ -215,7 +234,7 @@ Result<std::vector<TestTensor>> Runner::run_gpu(const std::string& route) {
   std::vector<gpu::BufferId> relaid;
   std::vector<const PlannedDispatch*> planned;
   for (const PlannedConstant& c : plan.constants) {
-    PTERYX_ASSIGN(const gpu::BufferId id, buffer(c.size_bytes, gpu::BufferKind::kStorage));
+    PTERYX_ASSIGN(const gpu::BufferId id, guarded(c.layout, c.size_bytes, c.size_bytes));
     relaid.push_back(id);
     planned.push_back(&c.make);
   }
@@ -255,6 +274,11 @@ Result<std::vector<TestTensor>> Runner::run_gpu(const std::string& route) {
       copies.push_back({values[graph::index(id)], 0, gpu::BufferId::kNone, total, bytes});
     total += align_up(bytes, 256);
   }
+  const uint64_t first_guard = total;
+  for (const Guard& each : guards) {
+    copies.push_back({each.buffer, each.at, gpu::BufferId::kNone, total, kGuardBytes});
+    total += kGuardBytes;
+  }
   copies.push_back({faults, 0, gpu::BufferId::kNone, total, kFaultBytes});
   PTERYX_ASSIGN(const gpu::BufferId readback,
                 buffer(total + kFaultBytes, gpu::BufferKind::kReadback));
@@ -270,12 +294,21 @@ Result<std::vector<TestTensor>> Runner::run_gpu(const std::string& route) {
         t, gpu_type(t), dims,
         bytes.subspan(offsets[i], static_cast<size_t>(numel(dims)) * size_bytes(gpu_type(t)))));
   }
+  Status overrun;
+  for (size_t i = 0; i < guards.size() && overrun.ok(); ++i) {
+    const Bytes guard = bytes.subspan(first_guard + i * kGuardBytes, kGuardBytes);
+    const auto changed = std::ranges::find_if(guard, [](std::byte b) { return b != kDirt; });
+    if (changed == guard.end()) continue;
+    overrun = device_error(fmt::format("{}: byte {} behind its end was written", guards[i].what,
+                                       changed - guard.begin()));
+  }
   std::array<uint32_t, size_t{2} * kFaultWords> words{};
   std::memcpy(words.data(), bytes.data() + total, kFaultBytes);
   dev.release(ticket);
   for (const gpu::BindGroupId id : groups) dev.destroy(id);
   for (const gpu::BufferId id : owned) dev.destroy(id);
   PTERYX_TRY(dev.take_error());
+  PTERYX_TRY(std::move(overrun));
   if (words[0] != 0) return device_error("a report in the slot of another node");
   if (words[kFaultWords] != 0) {
     return fault_status(Node(g, g.nodes[0], *def, live), std::span(words).last(kFaultWords));
