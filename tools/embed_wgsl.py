@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Embeds one WGSL shader in C++: expands its includes and turns `struct Params` into the C++ struct of the same layout.
+"""Embeds WGSL files in C++ as they are, and turns the `struct Params` of each kernel into the C++ struct of the same layout.
 
-Writes OUT/STEM.h and OUT/STEM.cpp, and touches them only when their text changes.
+Writes OUT/STEM.h for every file outside of common/, and OUT/kernel_files.cpp with all texts; touches only what changes.
 """
 
 import argparse
@@ -11,7 +11,7 @@ import re
 import sys
 
 INCLUDE = re.compile(r'^\s*#\s*include\b\s*(.*?)\s*$')
-QUOTED = re.compile(r'^"([^"]+)"$')
+QUOTED = re.compile(r'^"([^"]+)"(\s+\w+=\S+)*$')
 PARAMS = re.compile(r"\bstruct\s+Params\s*\{")
 MEMBER = re.compile(r"^(\w+)\s*:\s*(.+)$", re.DOTALL)
 ARRAY = re.compile(r"^array<(vec4<[uif]32>),(\d+)>$")
@@ -56,8 +56,8 @@ SCALARS = {"u32": "uint32_t", "i32": "int32_t", "f32": "float"}
 META = Type("::pteryx::ops::TensorMeta", 64, 16)
 
 
-def expand(path, root, seen=None):
-    """The lines of a shader with every include replaced by the file's text, each file once."""
+def with_includes(path, root, seen=None):
+    """The lines of a shader and of the files it includes by a fixed name, each file once: where its Params are."""
     seen = {path.resolve()} if seen is None else seen
     lines = []
     for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -68,12 +68,14 @@ def expand(path, root, seen=None):
         quoted = QUOTED.match(match[1])
         if not quoted:
             raise Error(path, number, f'expected #include "common/x.wgsl", got {text.strip()}')
+        if "$" in quoted[1]:
+            continue  # chosen by an option
         included = root / quoted[1]
         if not included.is_file():
             raise Error(path, number, f'#include "{quoted[1]}": no such file under {root}')
         if included.resolve() not in seen:
             seen.add(included.resolve())
-            lines += expand(included, root, seen)
+            lines += with_includes(included, root, seen)
     return lines
 
 
@@ -194,9 +196,9 @@ def params_struct(stem, members):
     return "\n".join(["", f"struct {name} {{", *fields, "};", *asserts, ""])
 
 
-def header_text(stem, members):
+def header_text(stem, file, members):
     struct = params_struct(stem, members) if members else ""
-    return f"""// Generated from {stem}.wgsl by embed_wgsl.py.
+    return f"""// Generated from {file} by embed_wgsl.py.
 #pragma once
 
 #include <array>
@@ -207,7 +209,7 @@ def header_text(stem, members):
 
 namespace pteryx::ops::shaders {{
 
-extern const ::pteryx::ops::Shader {stem};
+inline constexpr ::pteryx::ops::Shader {stem}{{.name = "{stem}", .file = "{file}"}};
 {struct}
 }}  // namespace pteryx::ops::shaders
 """
@@ -223,21 +225,35 @@ def raw_pieces(text):
     return "\n".join(f'R"wgsl({piece})wgsl"' for piece in pieces) + "sv"
 
 
-def source_text(stem, text):
-    return f"""// Generated from {stem}.wgsl by embed_wgsl.py.
-#include "pteryx/ops/shaders/{stem}.h"
+def table_text(texts):
+    """texts: name of a file -> its text."""
+    entries = "".join(f'    {{"{name}", {raw_pieces(texts[name])}}},\n' for name in sorted(texts))
+    return f"""// Generated from the kernel files by embed_wgsl.py.
+#include "pteryx/ops/kernel/files.h"
 
-#include <string_view>
+#include <algorithm>
+#include <array>
 
-namespace pteryx::ops::shaders {{
+namespace pteryx::ops {{
+namespace {{
+
 using namespace std::string_view_literals;
 
-constinit const ::pteryx::ops::Shader {stem} = {{
-    .name = "{stem}",
-    .code = {raw_pieces(text)},
-}};
+// By name.
+constexpr std::array<KernelFile, {len(texts)}> kFiles = {{{{
+{entries}}}}};
 
-}}  // namespace pteryx::ops::shaders
+}}  // namespace
+
+std::span<const KernelFile> kernel_files() {{ return kFiles; }}
+
+std::optional<std::string_view> kernel_file(std::string_view name) {{
+  const auto it = std::ranges::lower_bound(kFiles, name, {{}}, &KernelFile::name);
+  if (it == kFiles.end() || it->name != name) return std::nullopt;
+  return it->text;
+}}
+
+}}  // namespace pteryx::ops
 """
 
 
@@ -247,31 +263,33 @@ def write_if_changed(path, text):
         path.write_text(text, encoding="utf-8")
 
 
-def embed(shader, root, out, depfile=None):
-    stem = shader.stem
-    if not IDENTIFIER.match(stem):
-        raise Error(shader, 1, f"the file's name becomes a C++ name, and '{stem}' is not snake_case")
-    lines = expand(shader, root)
-    text = "".join(line.text + "\n" for line in lines)
-    if ')wgsl"' in text:
-        raise Error(shader, 1, """the text holds )wgsl", which ends the C++ literal""")
-    write_if_changed(out / f"{stem}.h", header_text(stem, parse_params(lines)))
-    write_if_changed(out / f"{stem}.cpp", source_text(stem, text))
-    if depfile:
-        inputs = sorted({str(line.path) for line in lines} | {str(shader)})
-        escaped = " ".join(name.replace(" ", "\\ ") for name in inputs)
-        depfile.write_text(f"{out / stem}.h: {escaped}\n", encoding="utf-8")
+def embed(files, root, out):
+    texts = {}
+    stems = {}
+    for path in files:
+        name = path.relative_to(root).as_posix()
+        texts[name] = path.read_text(encoding="utf-8")
+        if ')wgsl"' in texts[name]:
+            raise Error(path, 1, """the text holds )wgsl", which ends the C++ literal""")
+        if "common" in path.relative_to(root).parts[:-1]:
+            continue
+        if not IDENTIFIER.match(path.stem):
+            raise Error(path, 1, f"the file's name becomes a C++ name, and '{path.stem}' is not snake_case")
+        if path.stem in stems:
+            raise Error(path, 1, f"{stems[path.stem]} has the same name, and both would be shaders::{path.stem}")
+        stems[path.stem] = name
+        write_if_changed(out / f"{path.stem}.h", header_text(path.stem, name, parse_params(with_includes(path, root))))
+    write_if_changed(out / "kernel_files.cpp", table_text(texts))
 
 
 def main(argv):
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--root", type=pathlib.Path, required=True, help="folder that includes are relative to")
+    parser.add_argument("--root", type=pathlib.Path, required=True, help="folder that names and includes are relative to")
     parser.add_argument("--out", type=pathlib.Path, required=True, help="folder for the generated files")
-    parser.add_argument("--depfile", type=pathlib.Path, help="written with the files that were read")
-    parser.add_argument("shader", type=pathlib.Path)
+    parser.add_argument("files", type=pathlib.Path, nargs="+")
     args = parser.parse_args(argv)
     try:
-        embed(args.shader, args.root, args.out, args.depfile)
+        embed(args.files, args.root, args.out)
     except Error as error:
         sys.exit(f"{error}")
 

@@ -29,8 +29,8 @@ class EmbedTest(unittest.TestCase):
 
     def embed(self, text, name="some_op.wgsl"):
         path = self.write(name, text)
-        embed_wgsl.embed(path, self.root, self.out, self.root / "deps.d")
-        return (self.out / f"{path.stem}.h").read_text(), (self.out / f"{path.stem}.cpp").read_text()
+        embed_wgsl.embed(sorted(self.root.rglob("*.wgsl")), self.root, self.out)
+        return (self.out / f"{path.stem}.h").read_text(), (self.out / "kernel_files.cpp").read_text()
 
     def members(self, body):
         header, _ = self.embed(f"struct Params {{ {body} }}\n")
@@ -44,23 +44,34 @@ class EmbedTest(unittest.TestCase):
             self.assertIn(part, str(caught.exception))
 
 
-class Includes(EmbedTest):
-    def test_are_expanded_in_place(self):
-        _, source = self.embed('// first\n#include "common/index.wgsl"\n// last\n')
-        self.assertIn(f"// first\n{META}// last\n", source)
+class Files(EmbedTest):
+    def test_are_embedded_as_they_are_by_name(self):
+        text = '// first\n#include "common/index.wgsl"\n#if x\n// last\n#end\n'
+        header, source = self.embed(text, "quant/some_op.wgsl")
+        self.assertIn(f'{{"quant/some_op.wgsl", R"wgsl({text})wgsl"sv}}', source)
+        self.assertIn(f'{{"common/index.wgsl", R"wgsl({META})wgsl"sv}}', source)
+        self.assertIn('Shader some_op{.name = "some_op", .file = "quant/some_op.wgsl"};', header)
+        self.assertFalse((self.out / "index.h").exists())
 
-    def test_happen_once_even_when_nested(self):
-        self.write("common/reduce.wgsl", '#include "common/index.wgsl"\nfn reduce() {}\n')
-        _, source = self.embed('#include "common/reduce.wgsl"\n#include "common/index.wgsl"\nfn main() {}\n')
-        self.assertEqual(source.count("struct TensorMeta"), 1)
-        self.assertLess(source.index("TensorMeta"), source.index("fn reduce"))
-        self.assertNotIn("#include \"common", source)
+    def test_of_one_name_are_an_error(self):
+        self.write("quant/some_op.wgsl", "")
+        self.expect_error("", "both would be shaders::some_op")
+
+
+class Includes(EmbedTest):
+    def test_may_hold_the_params(self):
+        self.write("common/reduce.wgsl", '#include "common/index.wgsl"\nstruct Params { x: TensorMeta }\n')
+        header, _ = self.embed('#include "common/reduce.wgsl"\n#include "common/index.wgsl"\nfn main() {}\n')
+        self.assertIn("struct SomeOpParams", header)
 
     def test_that_go_in_a_circle_end(self):
         self.write("common/a.wgsl", '#include "common/b.wgsl"\n// a\n')
-        self.write("common/b.wgsl", '#include "common/a.wgsl"\n// b\n')
-        _, source = self.embed('#include "common/a.wgsl"\n')
-        self.assertIn("// b\n// a\n", source)
+        self.write("common/b.wgsl", '#include "common/a.wgsl"\nstruct Params { n: u32 }\n')
+        self.assertIn("struct SomeOpParams", self.embed('#include "common/a.wgsl"\n')[0])
+
+    def test_with_values_or_chosen_by_options_are_fine(self):
+        header, _ = self.embed('#include "x_$(x).wgsl"\n#include "common/index.wgsl" name=x type=f32\nstruct Params { n: u32 }\n')
+        self.assertIn("struct SomeOpParams", header)
 
     def test_missing_file_names_the_place(self):
         self.expect_error('// x\n#include "common/no.wgsl"\n', "some_op.wgsl:2:", '"common/no.wgsl": no such file')
@@ -72,19 +83,12 @@ class Includes(EmbedTest):
     def test_malformed_include_is_an_error(self):
         self.expect_error("#include <common/index.wgsl>\n", "some_op.wgsl:1:", "expected #include")
 
-    def test_are_listed_for_the_build(self):
-        self.embed('#include "common/index.wgsl"\n')
-        deps = (self.root / "deps.d").read_text()
-        self.assertTrue(deps.startswith(f"{self.out / 'some_op.h'}: "))
-        self.assertIn("common/index.wgsl", deps)
-        self.assertIn("some_op.wgsl", deps)
-
 
 class Params(EmbedTest):
     def test_absent_gives_no_struct(self):
         header, _ = self.embed("fn main() {}\n")
         self.assertNotIn("struct", header)
-        self.assertIn("extern const ::pteryx::ops::Shader some_op;", header)
+        self.assertIn("inline constexpr ::pteryx::ops::Shader some_op{", header)
 
     def test_scalars_are_packed_and_padded_to_sixteen(self):
         self.assertEqual(
@@ -144,12 +148,12 @@ class Params(EmbedTest):
         self.write(
             "pteryx/ops/shader.h",
             "#pragma once\n#include <array>\n#include <cstdint>\n#include <string_view>\nnamespace pteryx::ops {\n"
-            "struct Shader { std::string_view name; std::string_view code; };\n"
+            "struct Shader { std::string_view name; std::string_view file; };\n"
             "struct TensorMeta { std::array<uint32_t, 8> dims{}; std::array<uint32_t, 8> strides{}; };\n}\n",
         )
-        self.write("pteryx/ops/shaders/some_op.h", (self.out / "some_op.h").read_text())
+        self.write("some_op.cpp", (self.out / "some_op.h").read_text().replace("#pragma once", ""))
         flags = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{self.root}"]
-        run = subprocess.run(["c++", *flags, self.out / "some_op.cpp"], capture_output=True, text=True, check=False)
+        run = subprocess.run(["c++", *flags, self.root / "some_op.cpp"], capture_output=True, text=True, check=False)
         self.assertEqual(run.returncode, 0, run.stderr)
 
 
@@ -157,6 +161,7 @@ class Output(EmbedTest):
     def test_long_text_is_cut_into_pieces_that_add_up(self):
         text = "".join(f"// line {i}\n" for i in range(4000))
         _, source = self.embed(text)
+        source = source.split('{"some_op.wgsl", ')[1]
         pieces = [piece.split(')wgsl"')[0] for piece in source.split('R"wgsl(')[1:]]
         self.assertGreater(len(pieces), 1)
         self.assertLessEqual(max(map(len, pieces)), embed_wgsl.PIECE_CHARS)
@@ -164,9 +169,9 @@ class Output(EmbedTest):
 
     def test_unchanged_files_keep_their_time(self):
         self.embed("fn main() {}\n")
-        before = (self.out / "some_op.h").stat().st_mtime_ns, (self.out / "some_op.cpp").stat().st_mtime_ns
+        before = (self.out / "some_op.h").stat().st_mtime_ns, (self.out / "kernel_files.cpp").stat().st_mtime_ns
         self.embed("fn main() {}\n")
-        after = (self.out / "some_op.h").stat().st_mtime_ns, (self.out / "some_op.cpp").stat().st_mtime_ns
+        after = (self.out / "some_op.h").stat().st_mtime_ns, (self.out / "kernel_files.cpp").stat().st_mtime_ns
         self.assertEqual(before, after)
 
     def test_text_that_would_end_the_literal_is_an_error(self):
@@ -175,7 +180,7 @@ class Output(EmbedTest):
     def test_file_name_must_be_a_name(self):
         path = self.write("Bad-Name.wgsl", "")
         with self.assertRaises(embed_wgsl.Error):
-            embed_wgsl.embed(path, self.root, self.out)
+            embed_wgsl.embed([path], self.root, self.out)
 
     def test_command_line_reports_on_stderr_and_fails(self):
         path = self.write("some_op.wgsl", '#include "common/no.wgsl"\n')

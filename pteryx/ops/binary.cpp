@@ -372,39 +372,6 @@ constexpr Row kRows[] = {
      xor_i},
 };
 
-// PyTorch's rules where WGSL leaves the result open: negative bases, base 1, exponent 0, floor and
-// integer powers.
-constexpr std::string_view kFloatHelpers = R"(
-fn power(a: f32, b: f32) -> f32 {
-  if (b == 0.0 || a == 1.0) { return 1.0; }
-  if (b == 1.0) { return a; }
-  if (b == 2.0) { return a * a; }
-  if (b == 3.0) { return a * a * a; }
-  if (b == -1.0) { return 1.0 / a; }
-  if (b == 0.5) { return sqrt(a); }
-  let r = pow(abs(a), b);
-  if (a >= 0.0) { return r; }
-  if (floor(b) != b) { return bitcast<f32>(0x7fc00000u | (params.n & 0u)); }
-  return select(r, -r, fract(b * 0.5) != 0.0);
-}
-)";
-constexpr std::string_view kIntHelpers = R"(
-fn floor_div(a: i32, b: i32) -> i32 {
-  let q = a / b;
-  return select(q, q - 1, a % b != 0 && (a < 0) != (b < 0));
-}
-fn int_pow(a: i32, b: i32) -> i32 {
-  if (b < 0) { return select(select(0, select(1, -1, (b & 1) != 0), a == -1), 1, a == 1); }
-  var result = 1;
-  var base = a;
-  for (var e = b; e > 0; e >>= 1u) {
-    if ((e & 1) != 0) { result *= base; }
-    base *= base;
-  }
-  return result;
-}
-)";
-
 const Row& row(const Node& n) { return *static_cast<const Row*>(n.def().row); }
 bool scalar_form(Form f) {
   return f == Form::kScalar || f == Form::kScalarAlpha || f == Form::kScalarMode ||
@@ -469,19 +436,15 @@ Status plan(const Node& n, Plan& p) {
       .alpha_int = floats ? 0 : static_cast<int32_t>(alpha),
       .scalar = static_cast<float>(value),
       .scalar_int = floats ? 0 : static_cast<int32_t>(value)};
-  const std::string_view suffix = floats ? "" : "_int";
-  const std::string prelude = fmt::format(
-      "alias ct = {};\n{}fn apply(a: ct, b: ct) -> ct {{ return {}; }}\nfn b_at(offset: u32) -> ct "
-      "{{ return {}{}; }}\n",
-      floats ? "f32" : "i32", floats ? kFloatHelpers : kIntHelpers, floats ? r.f32 : r.i32,
-      scalar ? fmt::format("params.scalar{}", suffix) : std::string("ct(load_b(offset))"),
-      has_alpha(r.form) ? fmt::format(" * params.alpha{}", suffix) : std::string());
   std::vector<Bind> bind = {{"a", a}};
   if (!scalar) bind.push_back({"b", b});
-  bind.push_back({"y", y, Access::kWords});
+  bind.push_back({"y", y});
   return p.dispatch(n, {.shader = &shaders::binary,
+                        .options = {{"compute", floats ? "f32" : "i32"},
+                                    {"apply", std::string(floats ? r.f32 : r.i32)},
+                                    {"scalar", scalar ? 1 : 0},
+                                    {"alpha", has_alpha(r.form) ? 1 : 0}},
                         .variant = r.name,
-                        .prelude = prelude,
                         .bind = std::move(bind),
                         .params = bytes_of(params),
                         .grid = per_word(words(y.numel(), y.dtype), p.caps())});

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "pteryx/ops/kernel/library.h"
 #include "pteryx/ops/shaders/fold_subgroup.h"
 #include "pteryx/ops/shaders/fold_workgroup.h"
 
@@ -12,7 +13,8 @@ namespace pteryx::ops {
 std::string Fold::prelude() const {
   return fmt::format(
       "const team: u32 = {}u;\nconst wg_size: u32 = {}u;\nconst block: u32 = {}u;\n{}", team,
-      workgroup, block, block == 0 ? shaders::fold_workgroup.code : shaders::fold_subgroup.code);
+      workgroup, block,
+      block == 0 ? text_of(shaders::fold_workgroup) : text_of(shaders::fold_subgroup));
 }
 
 Fold make_fold(FoldRoute route, int64_t length, uint32_t max_team, const gpu::Caps& caps) {

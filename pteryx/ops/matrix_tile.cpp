@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/ops/kernel/library.h"
 #include "pteryx/ops/shaders/matrix_ops.h"
 
 namespace pteryx::ops {
@@ -76,7 +77,7 @@ MatrixTiles matrix_tiles(int64_t tile, int64_t batches, int64_t m, int64_t n, in
 Status dispatch_matrix(const Node& n, Plan& p, const MatrixTiles& t, const Shader& shader,
                        std::string_view text, std::vector<Bind> bind, Bytes params) {
   const std::string prelude = fmt::format("const tile: u32 = {}u;\n{}{}{}", t.tile, text,
-                                          shaders::matrix_ops.code, matrix_sums_text(t.tile));
+                                          text_of(shaders::matrix_ops), matrix_sums_text(t.tile));
   return p.dispatch(n, {.shader = &shader,
                         .variant = t.tile == 128 ? "128" : "64",
                         .prelude = prelude,

@@ -22,6 +22,7 @@
 #include "pteryx/gpu/grid.h"
 #include "pteryx/graph/graph.h"
 #include "pteryx/ops/arg.h"
+#include "pteryx/ops/kernel/expand.h"
 #include "pteryx/ops/shader.h"
 
 namespace pteryx::ops {
@@ -194,6 +195,7 @@ struct Bind {
 
 struct DispatchDesc {
   const Shader* shader = nullptr;
+  Options options = {};           // of the kernel; the types of its tensors are added
   std::string_view variant = {};  // for the label: "add"
   std::string_view prelude = {};  // WGSL put in front: generated functions and aliases
   std::vector<Bind> bind;         // binding 1, 2, ...
@@ -270,7 +272,8 @@ class Plan {
   std::vector<uint64_t> scratch_bytes;
 
  private:
-  PlannedBinding binding(const Bind& b) const;
+  PlannedBinding binding(const Tensor& t) const;
+  Status dispatch_kernel(const Node& n, const DispatchDesc& desc, const Kernel& kernel);
 
   const PlanContext& context_;
   std::optional<uint32_t> fault_;

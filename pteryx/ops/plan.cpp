@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "pteryx/ops/index_bound.h"
+#include "pteryx/ops/kernel/library.h"
 #include "pteryx/ops/op.h"
 #include "pteryx/ops/shaders/pack.h"
 
@@ -110,11 +111,9 @@ int64_t words(int64_t n, DType t) {
 constexpr uint32_t kTop = graph::index(graph::kNoValue) - 1;
 constexpr uint32_t kMiddle = kTop / 2;
 
-PlannedBinding Plan::binding(const Bind& b) const {
+PlannedBinding Plan::binding(const Tensor& t) const {
   PlannedBinding pb;
-  pb.written =
-      b.access == Access::kWords || b.access == Access::kElements || b.access == Access::kRawWrite;
-  const uint32_t id = graph::index(b.tensor.id);
+  const uint32_t id = graph::index(t.id);
   if (kTop - id < scratch_bytes.size()) {
     pb.kind = PlannedBinding::Kind::kScratch;
     pb.scratch = kTop - id;
@@ -122,7 +121,7 @@ PlannedBinding Plan::binding(const Bind& b) const {
     pb.kind = PlannedBinding::Kind::kConstant;
     pb.constant = kMiddle - id;
   } else {
-    pb.value = b.tensor.id;
+    pb.value = t.id;
   }
   return pb;
 }
@@ -149,6 +148,83 @@ Tensor Plan::scratch(DType dtype, const Dims& dims) {
   return {ValueId{kTop - k}, dtype, dims};
 }
 
+namespace {
+
+bool is_subword(DType t) { return size_bytes(t) < 4; }
+
+// Those that files may declare whatever they compute: the types of tensors, and what the node is
+// told besides its params.
+void add_options(const DispatchDesc& desc, bool reports, Options& to) {
+  for (const Bind& b : desc.bind) {
+    std::string option = std::string(b.name) + "_type";
+    if (has_option(desc.shader->file, option))
+      to.set(std::move(option), std::string(name(gpu_type(b.tensor.dtype))));
+  }
+  const bool slots = std::ranges::any_of(desc.live, &LiveInt::is_slot);
+  if (has_option(desc.shader->file, "live_slots")) to.set("live_slots", slots ? 1 : 0);
+  if (has_option(desc.shader->file, "reports")) to.set("reports", reports ? 1 : 0);
+}
+
+}  // namespace
+
+// A kernel whose file says what it binds.
+Status Plan::dispatch_kernel(const Node& n, const DispatchDesc& desc, const Kernel& kernel) {
+  PlannedDispatch d;
+  d.label = std::string(desc.shader->name);
+  struct Repack {
+    Tensor from;
+    Tensor to;
+  };
+  std::vector<Repack> repacks;
+  size_t used = 0;
+  for (const KernelTensor& t : kernel.tensors) {
+    if (t.name == "live_scalars" || t.name == "faults") {
+      const bool faults = t.name == "faults";
+      d.bindings.push_back(
+          {.kind = faults ? PlannedBinding::Kind::kFaults : PlannedBinding::Kind::kScalars,
+           .written = faults});
+      continue;
+    }
+    const auto b = std::ranges::find(desc.bind, t.name, &Bind::name);
+    if (b == desc.bind.end())
+      return n.fail(Code::kInvalidProgram,
+                    fmt::format("{}: nothing is bound to {}", d.label, t.name));
+    ++used;
+    Tensor tensor = b->tensor;
+    // Element stores of sub-word types go through a scratch of full words and are packed
+    // afterwards.
+    if (t.access == KernelTensor::Access::kElements && is_subword(gpu_type(tensor.dtype))) {
+      tensor = scratch(is_float(tensor.dtype) ? DType::kF32 : DType::kI32, tensor.dims);
+      repacks.push_back({tensor, b->tensor});
+    }
+    PlannedBinding bound = binding(tensor);
+    bound.written = t.is_written();
+    d.bindings.push_back(bound);
+    d.label += fmt::format("{}{}", used == 1 ? "/" : ",", name(gpu_type(tensor.dtype)));
+  }
+  if (used != desc.bind.size()) {
+    return n.fail(Code::kInvalidProgram, fmt::format("{}: {} tensors are bound, it has {}", d.label,
+                                                     desc.bind.size(), used));
+  }
+  if (!desc.variant.empty()) d.label += fmt::format("/{}", desc.variant);
+  d.code = kernel.code;
+  d.constants = desc.constants;
+  d.params.assign(desc.params.begin(), desc.params.end());
+  d.grid = desc.grid;
+  d.f16 = kernel.f16;
+  d.subgroups = kernel.subgroups;
+  d.subgroup_matrix = kernel.subgroup_matrix;
+  dispatches.push_back(std::move(d));
+  for (const Repack& r : repacks) {
+    const shaders::PackParams params{.n = u32(r.to.numel())};
+    PTERYX_TRY(dispatch(n, {.shader = &shaders::pack,
+                            .bind = {{"x", r.from}, {"y", r.to}},
+                            .params = bytes_of(params),
+                            .grid = per_element(words(r.to.numel(), r.to.dtype), caps())}));
+  }
+  return {};
+}
+
 Status Plan::dispatch(const Node& n, DispatchDesc desc) {
   if (desc.grid.x == 0 || desc.grid.y == 0 || desc.grid.z == 0) return {};
   const uint32_t limit = caps().max_workgroups_per_dim;
@@ -157,6 +233,16 @@ Status Plan::dispatch(const Node& n, DispatchDesc desc) {
         fmt::format("grid {}x{}x{} exceeds the device's {} workgroups per dimension", desc.grid.x,
                     desc.grid.y, desc.grid.z, limit));
   }
+  for (const Bind& b : desc.bind) {
+    if (static_cast<uint64_t>(b.tensor.numel()) <= std::numeric_limits<uint32_t>::max()) continue;
+    return n.unsupported(
+        fmt::format("{} has {} elements, more than 2^32 - 1", b.name, b.tensor.numel()));
+  }
+  Options options = std::move(desc.options);
+  add_options(desc, fault_.has_value(), options);
+  const auto kernel = find_kernel(desc.shader->file, options);
+  if (!kernel.ok()) return n.fail(Code::kInvalidProgram, kernel.status().message());
+  if (!(*kernel)->tensors.empty()) return dispatch_kernel(n, desc, **kernel);
   PlannedDispatch d;
   d.label = fmt::format("{}{}{}", desc.shader->name, desc.variant.empty() ? "" : "/", desc.variant);
   // Element stores of sub-word types go through a scratch of full words and are packed afterwards.
@@ -170,10 +256,6 @@ Status Plan::dispatch(const Node& n, DispatchDesc desc) {
   for (size_t i = 0; i < desc.bind.size(); ++i) {
     Bind& b = desc.bind[i];
     DType t = gpu_type(b.tensor.dtype);
-    if (static_cast<uint64_t>(b.tensor.numel()) > std::numeric_limits<uint32_t>::max()) {
-      return n.unsupported(
-          fmt::format("{} has {} elements, more than 2^32 - 1", b.name, b.tensor.numel()));
-    }
     if (b.access == Access::kElements && size_bytes(t) < 4) {
       const Tensor wide = scratch(is_float(t) ? DType::kF32 : DType::kI32, b.tensor.dims);
       repacks.push_back({wide, b.tensor});
@@ -186,7 +268,10 @@ Status Plan::dispatch(const Node& n, DispatchDesc desc) {
       reports = fault_.has_value();
     }
     d.label += fmt::format("{}{}", i == 0 ? "/" : ",", name(t));
-    d.bindings.push_back(binding(b));
+    PlannedBinding bound = binding(b.tensor);
+    bound.written = b.access == Access::kWords || b.access == Access::kElements ||
+                    b.access == Access::kRawWrite;
+    d.bindings.push_back(bound);
   }
   if (!desc.live.empty()) {
     const bool slots = std::any_of(desc.live.begin(), desc.live.end(),
@@ -209,11 +294,11 @@ Status Plan::dispatch(const Node& n, DispatchDesc desc) {
     d.bindings.push_back({.kind = PlannedBinding::Kind::kFaults, .written = true});
     d.label += "/faults";
   }
-  d.code.reserve(declarations.size() + desc.prelude.size() + desc.shader->code.size() + 8);
+  d.code.reserve(declarations.size() + desc.prelude.size() + (*kernel)->code.size() + 8);
   d.code += declarations;
   d.code += desc.prelude;
   d.code += '\n';
-  d.code += desc.shader->code;
+  d.code += (*kernel)->code;
   d.constants = std::move(desc.constants);
   d.params.assign(desc.params.begin(), desc.params.end());
   d.grid = desc.grid;

@@ -1,4 +1,4 @@
-// A WGSL text embedded by the build, and the shape descriptor shared by host and shaders.
+// A kernel file embedded by the build, and the shape descriptor shared by host and shaders.
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
@@ -10,7 +10,7 @@ namespace pteryx::ops {
 
 struct Shader {
   std::string_view name;
-  std::string_view code;  // without tensor bindings: Plan::dispatch declares those
+  std::string_view file;  // "quant/qlinear_dot4.wgsl"
 };
 
 // Same layout as TensorMeta of common/index.wgsl. Right-aligned: dims[7] is the last dim, unused

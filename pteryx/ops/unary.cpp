@@ -238,13 +238,11 @@ Status plan(const Node& n, Plan& p) {
                                     .c = static_cast<float>(s[2]),
                                     .a_int = saturate<int32_t>(s[0]),
                                     .b_int = saturate<int32_t>(s[1])};
-  const std::string prelude =
-      fmt::format("alias ct = {};\nfn apply(x: ct) -> ct {{ return {}; }}\n",
-                  floats ? "f32" : "i32", floats ? r->f32 : r->i32);
   return p.dispatch(n, {.shader = &shaders::unary,
+                        .options = {{"compute", floats ? "f32" : "i32"},
+                                    {"apply", std::string(floats ? r->f32 : r->i32)}},
                         .variant = r->name,
-                        .prelude = prelude,
-                        .bind = {{"x", n.in(kX)}, {"y", y, Access::kWords}},
+                        .bind = {{"x", n.in(kX)}, {"y", y}},
                         .params = bytes_of(params),
                         .grid = per_word(words(y.numel(), y.dtype), p.caps())});
 }

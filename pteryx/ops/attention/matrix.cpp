@@ -1,6 +1,7 @@
 // Attention of many query rows with subgroup matrices: operands rounded to f16, sums in f32.
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/ops/attention/kernel.h"
+#include "pteryx/ops/kernel/library.h"
 #include "pteryx/ops/shaders/attention_matrix.h"
 #include "pteryx/ops/shaders/attention_matrix_ops.h"
 
@@ -79,7 +80,7 @@ Status plan_matrix(const Node& n, Plan& p) {
   std::string text = call_functions(a);
   text += eight_function("q", a.q) + eight_function("k", a.k) + eight_function("v", a.v);
   text += put_function("y", n.out(), true);
-  text += shaders::attention_matrix_ops.code;
+  text += text_of(shaders::attention_matrix_ops);
   text += matrices_text(a.size);
   std::vector<Bind> bind = call_bindings(a);
   bind.push_back(writer("y", n.out(), true));

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "pteryx/ops/fold.h"
+#include "pteryx/ops/kernel/library.h"
 #include "pteryx/ops/matmul/matrix.h"
 #include "pteryx/ops/matmul/texts.h"
 #include "pteryx/ops/shaders/fold_many.h"
@@ -77,7 +78,7 @@ Status plan_gemv_subgroup(const Node& n, Plan& p) {
       "const rows: u32 = {}u;\nconst team: u32 = {}u;\nconst wg_size: u32 = {}u;\n"
       "const block: u32 = {}u;\nconst fours: u32 = rows;\n{}{}{}{}{}",
       d.m, f.team, f.workgroup, f.block, fetch_text(a), b8_text(b), epilogue_text(d),
-      put_text(access, d.y.dtype, kFinished), shaders::fold_many.code);
+      put_text(access, d.y.dtype, kFinished), text_of(shaders::fold_many));
   std::vector<Bind> bind = {bind_operand(a, d.a.tensor), bind_operand(b, d.b.tensor)};
   if (in_eights(b)) bind[1] = {"b", d.b.tensor, Access::kRawRead, "vec4<u32>"};
   if (d.add) bind.push_back({"add", d.add->tensor});

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "pteryx/ops/fold.h"
+#include "pteryx/ops/kernel/library.h"
 #include "pteryx/ops/quant/texts.h"
 #include "pteryx/ops/shaders/fold_many.h"
 #include "pteryx/ops/shaders/qlinear_dot4.h"
@@ -168,8 +169,9 @@ Status plan_dot4(const Node& n, Plan& p) {
       "const nibbles: bool = {};\nconst zero_code: i32 = {};\n{}{}{}{}{}{}{}{}{}",
       s.rows, s.planes, s.columns, s.sets, s.team, s.block, nibbles, nibbles ? 8 : 0, fetch_text(d),
       scale4_text(d), sums_text(s.rows, s.columns), x4_text(d), finish_text(d), put_text(d),
-      coded(d) ? codes_text(d) : "", coded(d) ? shaders::x_codes.code : shaders::x_rounded.code,
-      shaders::fold_many.code);
+      coded(d) ? codes_text(d) : "",
+      coded(d) ? text_of(shaders::x_codes) : text_of(shaders::x_rounded),
+      text_of(shaders::fold_many));
   std::vector<Bind> bind = {bind_x(d), bind_vectors(d), bind_scales(d)};
   if (d.row_scale) bind.push_back({"row_scale", *d.row_scale});
   if (d.row_zero) bind.push_back({"row_zero", *d.row_zero});

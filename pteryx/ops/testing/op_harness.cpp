@@ -10,6 +10,7 @@
 #include "pteryx/gpu/native/blocking.h"
 #include "pteryx/gpu/testing/compute.h"
 #include "pteryx/ops/bind.h"
+#include "pteryx/ops/kernel/library.h"
 #include "pteryx/ops/schema.h"
 #include "pteryx/ops/shaders/attention_matrix_ops.h"
 #include "pteryx/ops/shaders/matrix_ops.h"
@@ -34,9 +35,9 @@ void emulate_matrices(PlannedDispatch& d) {
     ASSERT_NE(at, std::string::npos) << d.label << " has no " << text;
     d.code.replace(at, text.size(), with);
   };
-  const bool attention = d.code.find(shaders::attention_matrix_ops.code) != std::string::npos;
-  attention ? replace(shaders::attention_matrix_ops.code, kAttentionEmulation)
-            : replace(shaders::matrix_ops.code, kMatrixEmulation);
+  const bool attention = d.code.find(text_of(shaders::attention_matrix_ops)) != std::string::npos;
+  attention ? replace(text_of(shaders::attention_matrix_ops), kAttentionEmulation)
+            : replace(text_of(shaders::matrix_ops), kMatrixEmulation);
   replace("let lane = local % 32u;", "let lane = local % 32u;\n  lane_of_matrix = lane;");
   d.subgroups = d.subgroup_matrix = false;
 }
