@@ -1,0 +1,81 @@
+// Every kernel file expands and compiles with options drawn at random from those it declares.
+// SPDX-License-Identifier: BSD-3-Clause
+#include <map>
+#include <random>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "pteryx/gpu/native/blocking.h"
+#include "pteryx/gpu/testing/compute.h"
+#include "pteryx/ops/bind.h"
+#include "pteryx/ops/kernel/expand.h"
+#include "pteryx/ops/kernel/files.h"
+#include "pteryx/ops/op.h"
+
+namespace pteryx::ops {
+namespace {
+
+constexpr int kDraws = 12;
+constexpr int kTries = 200;
+
+// What stands for pieces of WGSL.
+const std::map<std::string, std::string, std::less<>> kTexts = {
+    {"unary.wgsl apply", "x"}, {"binary.wgsl apply", "a"}, {"softmax.wgsl result", "x"}};
+
+OptionValue draw(std::string_view file, const OptionDeclaration& o, std::mt19937& random) {
+  if (o.kind == OptionDeclaration::Kind::kText) {
+    const auto it = kTexts.find(std::string(file) + " " + o.name);
+    EXPECT_NE(it, kTexts.end()) << file << ": " << o.name;
+    return it == kTexts.end() ? std::string() : it->second;
+  }
+  if (o.kind == OptionDeclaration::Kind::kWords) return o.words[random() % o.words.size()];
+  return o.low + static_cast<int64_t>(random() % static_cast<uint64_t>(o.high - o.low + 1));
+}
+
+Status compile(const Kernel& kernel, std::string_view file, const gpu::Caps& caps) {
+  if ((kernel.f16 && !caps.f16) || (kernel.subgroups && !caps.subgroups) ||
+      (kernel.subgroup_matrix && !caps.subgroup_matrix))
+    return {};
+  PlannedDispatch d;
+  d.label = std::string(file);
+  d.code = kernel.code;
+  for (const KernelTensor& t : kernel.tensors) d.bindings.push_back({.written = t.is_written()});
+  if (kernel.code.find("var<uniform> params") != std::string::npos) d.params.resize(16);
+  d.f16 = kernel.f16;
+  d.subgroups = kernel.subgroups;
+  d.subgroup_matrix = kernel.subgroup_matrix;
+  gpu::Device& device = *gpu::shared_device();
+  return gpu::settle(device, create_pipeline(device, d));
+}
+
+TEST(KernelVariants, AllCompile) {
+  std::mt19937 random(7);
+  int files = 0;
+  for (const KernelFile& file : kernel_files()) {
+    const bool declares = file.text.find("\n#tensor ") != std::string_view::npos;
+    if (!declares || file.text.find("@compute") == std::string_view::npos) continue;
+    ++files;
+    const auto declared = declared_options(file.name, kernel_file);
+    ASSERT_TRUE(declared.ok()) << declared.status().message();
+    int compiled = 0;
+    for (int i = 0; i < kTries && compiled < kDraws; ++i) {
+      Options options;
+      for (const OptionDeclaration& o : *declared) options.set(o.name, draw(file.name, o, random));
+      const auto kernel = expand_kernel(file.name, options, kernel_file);
+      if (!kernel.ok()) {  // a combination that it refuses
+        EXPECT_NE(kernel.status().message().find("it is not so that"), std::string_view::npos)
+            << kernel.status().message();
+        continue;
+      }
+      ++compiled;
+      const Status s = compile(*kernel, file.name, gpu::shared_device()->caps());
+      EXPECT_TRUE(s.ok()) << file.name << " with " << options.describe() << ": " << s.message();
+    }
+    EXPECT_GT(compiled, 0) << file.name;
+  }
+  EXPECT_GT(files, 0);
+}
+
+}  // namespace
+}  // namespace pteryx::ops
