@@ -1,5 +1,7 @@
 // y[i] = x[i], one u32 word of y per invocation: packs full words into the element type of y.
 // Host guarantees: x and y have n elements each, those of x a word each.
+#tensor x read i32 | f32
+#tensor y words
 #include "common/index.wgsl"
 
 struct Params { n: u32 }

@@ -309,7 +309,7 @@ Status Plan::dispatch(const Node& n, DispatchDesc desc) {
   for (const Repack& r : repacks) {
     const shaders::PackParams params{.n = u32(r.to.numel())};
     PTERYX_TRY(dispatch(n, {.shader = &shaders::pack,
-                            .bind = {{"x", r.from}, {"y", r.to, Access::kWords}},
+                            .bind = {{"x", r.from}, {"y", r.to}},
                             .params = bytes_of(params),
                             .grid = per_element(words(r.to.numel(), r.to.dtype), caps())}));
   }
