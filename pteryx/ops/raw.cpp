@@ -11,11 +11,10 @@ Status plan_raw_copy(const Node& n, Plan& p, const Tensor& from, const Tensor& t
   if (from.id == to.id) return {};
   const int64_t count = words(to.numel(), to.dtype);
   const shaders::RawCopyParams params{.n = u32(count)};
-  return p.dispatch(
-      n, {.shader = &shaders::raw_copy,
-          .bind = {{"x", from, Access::kRawRead, "u32"}, {"y", to, Access::kRawWrite, "u32"}},
-          .params = bytes_of(params),
-          .grid = per_element(count, p.caps())});
+  return p.dispatch(n, {.shader = &shaders::raw_copy,
+                        .bind = {{"x", from}, {"y", to}},
+                        .params = bytes_of(params),
+                        .grid = per_element(count, p.caps())});
 }
 
 void cpu_raw_copy(const HostTensor& from, const HostTensor& to) {

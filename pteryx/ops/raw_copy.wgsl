@@ -1,5 +1,7 @@
 // y = x, word by word whatever the element type. One u32 word per invocation.
 // Host guarantees: x and y hold n words.
+#tensor x raw u32
+#tensor y raw_write u32
 #include "common/index.wgsl"
 
 struct Params { n: u32 }
