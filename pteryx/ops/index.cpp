@@ -158,9 +158,8 @@ Status plan(const Node& n, Plan& p) {
                                     .extent = static_cast<int32_t>(pick.extent),
                                     .fault = p.fault()};
   return p.dispatch(n, {.shader = &shaders::index,
-                        .bind = {{"x", pick.x},
-                                 {"index", pick.index, Access::kIndex, {}, pick.at.arg},
-                                 {"y", y, Access::kWords}},
+                        .options = place_options(n, pick.at.arg),
+                        .bind = {{"x", pick.x}, {"index", pick.index}, {"y", y}},
                         .params = bytes_of(params),
                         .grid = per_element(words(y.numel(), y.dtype), p.caps())});
 }

@@ -76,6 +76,11 @@ Result<int64_t> checked_index(const Node& n, const IndexArg& at, int64_t element
   return value < 0 ? value + extent : value;
 }
 
+Options place_options(const Node& n, size_t arg) {
+  const std::optional<IndexBound>& bound = n.def().args[arg].bound;
+  return {{"arg", static_cast<int64_t>(arg)}, {"from_end", bound && bound->from_end ? 1 : 0}};
+}
+
 Status fault_status(const Node& n, std::span<const uint32_t> words) {
   const size_t arg = words[0] & ~kFaultRaised;
   const bool list = n.def().args[arg].kind == ArgKind::kTensorList;

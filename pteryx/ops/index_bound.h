@@ -36,6 +36,9 @@ inline bool is_outside(const IndexBound& b, int64_t value, int64_t extent) {
 Result<int64_t> checked_index(const Node& n, const IndexArg& at, int64_t element, int64_t value,
                               int64_t extent);
 
+// What common/place.wgsl is told of an argument that has a bound: `arg` and `from_end`.
+Options place_options(const Node& n, size_t arg);
+
 // What a slot that was raised says. `words`: kFaultWords of them.
 Status fault_status(const Node& n, std::span<const uint32_t> words);
 
