@@ -70,26 +70,11 @@ bool keeps_bits(const Operands& t, const Tensor& y) {
   return (!t[kA] || t[kA]->dtype == y.dtype) && t[kB]->dtype == y.dtype;
 }
 
-std::string choose(const Row& r, bool raw) {
-  const auto element = [&](std::string_view name) {
-    return raw ? fmt::format("moved({0}[at_{0} / y_lanes], at_{0}, lane)", name)
-               : fmt::format("encode_y(lane, y_t(load_{0}(at_{0})))", name);
-  };
-  return fmt::format(
-      "  return select({}, {}, load_c(at_c) != 0);\n", element("b"),
-      is_scalar(r) ? std::string("params.fill << (lane * lane_bits)") : element("a"));
-}
-
-std::string clamp(const Operands& t, const Tensor& y) {
+// What a clamp compares elements as.
+std::string compare_type(const Operands& t, const Tensor& y) {
   bool floats = is_float(y.dtype);
   for (const auto& operand : t) floats = floats || (operand && is_float(operand->dtype));
-  const std::string_view type = floats ? "f32" : "i32";
-  std::string text = fmt::format("  var v = {}(load_c(at_c));\n", type);
-  if (t[kA])
-    text += fmt::format("  v = select(v, {0}(load_a(at_a)), v < {0}(load_a(at_a)));\n", type);
-  if (t[kB])
-    text += fmt::format("  v = select(v, {0}(load_b(at_b)), v > {0}(load_b(at_b)));\n", type);
-  return text + "  return encode_y(lane, y_t(v));\n";
+  return floats ? "f32" : "i32";
 }
 
 std::array<Dims, 3> strides(const Operands& t, const Dims& dims) {
@@ -115,16 +100,16 @@ Status plan(const Node& n, Plan& p) {
       .first = u32(static_cast<int64_t>(kMaxRank - walk.dims.rank())),
       .fill = is_scalar(r) ? element_bits(n.number(r.position[kA]), y.dtype) : 0};
   std::vector<Bind> bind = {{"c", *t[kC]}};
-  const Access access = raw ? Access::kRawRead : Access::kRead;
-  if (t[kA]) bind.push_back({"a", *t[kA], access, "u32"});
-  if (t[kB]) bind.push_back({"b", *t[kB], access, "u32"});
-  bind.push_back({"y", y, Access::kWords});
-  const std::string prelude =
-      fmt::format("fn part(lane: u32, at_c: u32, at_a: u32, at_b: u32) -> u32 {{\n{}}}\n",
-                  r.clamp ? clamp(t, y) : choose(r, raw));
+  if (t[kA]) bind.push_back({"a", *t[kA]});
+  if (t[kB]) bind.push_back({"b", *t[kB]});
+  bind.push_back({"y", y});
   return p.dispatch(n, {.shader = &shaders::where,
+                        .options = {{"rule", r.clamp ? "clamp" : "choose"},
+                                    {"compute", compare_type(t, y)},
+                                    {"raw", raw ? 1 : 0},
+                                    {"has_a", t[kA] ? 1 : 0},
+                                    {"has_b", t[kB] ? 1 : 0}},
                         .variant = r.name,
-                        .prelude = prelude,
                         .bind = std::move(bind),
                         .params = bytes_of(params),
                         .grid = per_element(words(y.numel(), y.dtype), p.caps())});
