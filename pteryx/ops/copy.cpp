@@ -61,17 +61,6 @@ Status shape(const Node& n, Shapes& s) {
   return s.set(dims);
 }
 
-// One element of x as bits of y: as they are; to bool by comparison with zero (in bits, so that NaN
-// and the smallest numbers count); from floats to integers through whole(); integers wrap.
-std::string_view conversion(DType from, DType to) {
-  if (from == to) return "moved(x[at / y_lanes], at, lane)";
-  if (to == DType::kBool && is_float(from)) {
-    return "encode_y(lane, select(0, 1, (bitcast<u32>(load_x(at)) & 0x7fffffffu) != 0u))";
-  }
-  if (is_float(from) && !is_float(to)) return "encode_y(lane, whole(load_x(at)))";
-  return "encode_y(lane, y_t(load_x(at)))";
-}
-
 Status plan(const Node& n, Plan& p) {
   const Tensor x = n.in(row(n).source);
   const Tensor y = n.out();
@@ -82,12 +71,9 @@ Status plan(const Node& n, Plan& p) {
                                    .strides = packed_strides(walk.strides[0]),
                                    .n = u32(y.numel()),
                                    .first = u32(static_cast<int64_t>(kMaxRank - walk.dims.rank()))};
-  const std::string prelude = fmt::format("fn part(lane: u32, at: u32) -> u32 {{ return {}; }}\n",
-                                          conversion(x.dtype, y.dtype));
-  const Access access = x.dtype == y.dtype ? Access::kRawRead : Access::kRead;
   return p.dispatch(n, {.shader = &shaders::copy,
-                        .prelude = prelude,
-                        .bind = {{"x", x, access, "u32"}, {"y", y, Access::kWords}},
+                        .options = {{"raw", x.dtype == y.dtype ? 1 : 0}},
+                        .bind = {{"x", x}, {"y", y}},
                         .params = bytes_of(params),
                         .grid = per_element(words(y.numel(), y.dtype), p.caps())});
 }
