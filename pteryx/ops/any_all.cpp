@@ -75,13 +75,12 @@ Status plan(const Node& n, Plan& p) {
       .kept_first = u32(static_cast<int64_t>(kMaxRank - kept.dims.rank())),
       .folded_first = u32(static_cast<int64_t>(kMaxRank - folded.dims.rank())),
       .count = u32(numel(s.folded))};
-  return p.dispatch(
-      n, {.shader = &shaders::any_all,
-          .variant = row(n).any ? "any" : "all",
-          .prelude = row(n).any ? "const any_of: bool = true;\n" : "const any_of: bool = false;\n",
-          .bind = {{"x", n.in(kX)}, {"y", y, Access::kWords}},
-          .params = bytes_of(params),
-          .grid = per_group(words(y.numel(), y.dtype), p.caps())});
+  return p.dispatch(n, {.shader = &shaders::any_all,
+                        .options = {{"any_of", row(n).any ? 1 : 0}},
+                        .variant = row(n).any ? "any" : "all",
+                        .bind = {{"x", n.in(kX)}, {"y", y}},
+                        .params = bytes_of(params),
+                        .grid = per_group(words(y.numel(), y.dtype), p.caps())});
 }
 
 Status cpu(const Node& n, const Host& h) {

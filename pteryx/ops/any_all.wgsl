@@ -1,6 +1,9 @@
 // y[i] = whether any, or all, of x that belongs to it is not 0. One workgroup per u32 word of y.
 // Host guarantees: kept dims are those of y and folded dims the rest of x, both right-aligned with their strides into x,
-// first = 8 - rank. The prelude gives `const any_of: bool`.
+// first = 8 - rank.
+#option any_of
+#tensor x read
+#tensor y words
 #include "common/index.wgsl"
 
 struct Params {
@@ -12,7 +15,13 @@ struct Params {
 
 var<workgroup> partial: array<u32, 64>;
 
-fn combine(a: u32, b: u32) -> u32 { return select(a & b, a | b, any_of); }
+#if any_of
+const start = 0u;
+fn combine(a: u32, b: u32) -> u32 { return a | b; }
+#else
+const start = 1u;
+fn combine(a: u32, b: u32) -> u32 { return a & b; }
+#end
 
 fn kept_at(i: u32) -> u32 {
   var rest = i;
@@ -43,7 +52,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   var word = 0u;
   for (var lane = 0u; lane < y_lanes; lane++) {
     let i = w * y_lanes + lane;
-    var mine = select(1u, 0u, any_of);
+    var mine = start;
     if (i < params.n) {
       let at = kept_at(i);
       for (var j = local; j < params.count; j += 64u) { mine = combine(mine, select(0u, 1u, load_x(at + folded_at(j)) != x_t(0))); }
