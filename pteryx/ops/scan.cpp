@@ -42,10 +42,9 @@ Status plan(const Node& n, Plan& p) {
   const shaders::ScanParams params{
       .rows = u32(r.outer * r.inner), .extent = u32(r.extent), .inner = u32(r.inner)};
   return p.dispatch(n, {.shader = &shaders::scan,
+                        .options = {{"product", row(n).product ? 1 : 0}},
                         .variant = row(n).product ? "product" : "sum",
-                        .prelude = row(n).product ? "const product: bool = true;\n"
-                                                  : "const product: bool = false;\n",
-                        .bind = {{"x", n.in(kX)}, {"y", n.out(), Access::kElements}},
+                        .bind = {{"x", n.in(kX)}, {"y", n.out()}},
                         .params = bytes_of(params),
                         .grid = per_element(r.outer * r.inner, p.caps())});
 }

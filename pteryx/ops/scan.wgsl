@@ -1,5 +1,8 @@
 // y[r, k, c] = sum, or product, of x[r, 0..k, c]. One invocation per row (r, c).
-// Host guarantees: rows are outer x inner, inner elements apart along the row. The prelude gives `const product: bool`.
+// Host guarantees: rows are outer x inner, inner elements apart along the row.
+#option product
+#tensor x read
+#tensor y elements
 #include "common/index.wgsl"
 
 struct Params { rows: u32, extent: u32, inner: u32 }
@@ -11,10 +14,18 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let row = flat_id(group, groups, local, 64u);
   if (row >= params.rows) { return; }
   var at = (row / params.inner) * params.extent * params.inner + row % params.inner;
-  var total = select(y_t(0), y_t(1), product);
+#if product
+  var total = y_t(1);
+#else
+  var total = y_t(0);
+#end
   for (var k = 0u; k < params.extent; k++) {
     let v = y_t(load_x(at));
-    total = select(total + v, total * v, product);
+#if product
+    total *= v;
+#else
+    total += v;
+#end
     store_y(at, total);
     at += params.inner;
   }
