@@ -169,27 +169,23 @@ Status plan(const Node& n, Plan& p) {
   const Tensor y = n.out();
   const Content content = row(n).content;
   shaders::CreationParams params{.n = u32(y.numel()), .width = u32(y.dim(-1))};
-  std::string_view value;
+  std::string content_word = "fill";
   if (content == Content::kCount) {
     const Count c = count(n);
     params.start = static_cast<float>(c.start.d);
     params.step = static_cast<float>(c.step.d);
     params.start_int = static_cast<int32_t>(integral(c.start));
     params.step_int = static_cast<int32_t>(integral(c.step));
-    value = is_float(y.dtype) ? "encode_y(lane, fma(f32(i), params.step, params.start))"
-                              : "encode_y(lane, params.start_int + i32(i) * params.step_int)";
+    content_word = "count";
   } else if (content == Content::kIdentity) {
-    value = "encode_y(lane, select(y_t(0), y_t(1), i / params.width == i % params.width))";
+    content_word = "identity";
   } else {
     params.bits = element_bits(fill(n).d, y.dtype);
-    value = "params.bits << (lane * lane_bits)";
   }
-  const std::string prelude =
-      fmt::format("fn part(lane: u32, i: u32) -> u32 {{ return {}; }}\n", value);
   return p.dispatch(n, {.shader = &shaders::creation,
+                        .options = {{"content", std::move(content_word)}},
                         .variant = n.def().name,
-                        .prelude = prelude,
-                        .bind = {{"y", y, Access::kWords}},
+                        .bind = {{"y", y}},
                         .params = bytes_of(params),
                         .grid = per_element(words(y.numel(), y.dtype), p.caps())});
 }

@@ -1,11 +1,25 @@
 // y[i] = a value made from i alone. One u32 word of y per invocation.
-// Host guarantees: y has n elements; width > 0 where the prelude asks for columns.
-// The prelude gives `fn part(lane: u32, i: u32) -> u32`, the element's bits in their lane.
+// Host guarantees: y has n elements; width > 0 for the identity.
+#option content fill | count | identity
+#tensor y words
 #include "common/index.wgsl"
 #include "common/lanes.wgsl"
 
 struct Params { n: u32, bits: u32, width: u32, start: f32, step: f32, start_int: i32, step_int: i32 }
 @group(0) @binding(0) var<uniform> params: Params;
+
+// The bits of an element in their lane.
+fn part(lane: u32, i: u32) -> u32 {
+#if content == fill
+  return params.bits << (lane * lane_bits);
+#elif content == identity
+  return encode_y(lane, select(y_t(0), y_t(1), i / params.width == i % params.width));
+#elif y_type == f16 || y_type == f32
+  return encode_y(lane, fma(f32(i), params.step, params.start));
+#else
+  return encode_y(lane, params.start_int + i32(i) * params.step_int);
+#end
+}
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
