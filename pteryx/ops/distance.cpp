@@ -57,31 +57,12 @@ Status shape(const Node& n, Shapes& s) {
   return s.set(p.dims);
 }
 
-// Sums for the norms that have a plain form, and for any other p.
-std::string_view prelude(double p) {
-  if (p == 0) {
-    return "fn term(d: f32) -> f32 { return select(0.0, 1.0, d != 0.0); }\n"
-           "fn combine(a: f32, b: f32) -> f32 { return a + b; }\nfn finish(a: f32) -> f32 { return "
-           "a; }\n";
-  }
-  if (p == 1) {
-    return "fn term(d: f32) -> f32 { return d; }\nfn combine(a: f32, b: f32) -> f32 { return a + "
-           "b; }\n"
-           "fn finish(a: f32) -> f32 { return a; }\n";
-  }
-  if (p == 2) {
-    return "fn term(d: f32) -> f32 { return d * d; }\nfn combine(a: f32, b: f32) -> f32 { return a "
-           "+ b; }\n"
-           "fn finish(a: f32) -> f32 { return sqrt(a); }\n";
-  }
-  if (std::isinf(p)) {
-    return "fn term(d: f32) -> f32 { return d; }\nfn combine(a: f32, b: f32) -> f32 { return "
-           "max(a, b); }\n"
-           "fn finish(a: f32) -> f32 { return a; }\n";
-  }
-  return "fn term(d: f32) -> f32 { return pow(d, params.p); }\n"
-         "fn combine(a: f32, b: f32) -> f32 { return a + b; }\n"
-         "fn finish(a: f32) -> f32 { return pow(a, 1.0 / params.p); }\n";
+// Some norms have a plain form.
+std::string form_of(double p) {
+  if (p == 0) return "count";
+  if (p == 1) return "sum";
+  if (p == 2) return "euclidean";
+  return std::isinf(p) ? "largest" : "power";
 }
 
 Status plan(const Node& n, Plan& p) {
@@ -97,8 +78,8 @@ Status plan(const Node& n, Plan& p) {
       .width = u32(n.in(kA).dims.back()),
       .p = std::isinf(norm) ? 0.0F : static_cast<float>(norm)};
   return p.dispatch(n, {.shader = &shaders::distance,
-                        .prelude = prelude(norm),
-                        .bind = {{"a", n.in(kA)}, {"b", n.in(kB)}, {"y", y, Access::kWords}},
+                        .options = {{"norm", form_of(norm)}},
+                        .bind = {{"a", n.in(kA)}, {"b", n.in(kB)}, {"y", y}},
                         .params = bytes_of(params),
                         .grid = per_element(words(y.numel(), y.dtype), p.caps())});
 }

@@ -1,6 +1,9 @@
 // y[b, i, j] = p-norm of x1[b, i] - x2[b, j]. One u32 word of y per invocation.
 // Host guarantees: dims are those of y, right-aligned, first = 8 - rank; strides lead to the rows of x1 and x2.
-// The prelude gives `fn term(d: f32) -> f32`, `fn combine(a: f32, b: f32) -> f32` and `fn finish(a: f32) -> f32`.
+#option norm count | sum | euclidean | largest | power  // p = 0, 1, 2, infinity, any other
+#tensor a read f16 | f32
+#tensor b read f16 | f32
+#tensor y words f16 | f32
 #include "common/index.wgsl"
 
 struct Params {
@@ -8,6 +11,36 @@ struct Params {
   n: u32, first: u32, width: u32, p: f32
 }
 @group(0) @binding(0) var<uniform> params: Params;
+
+#include "common/walk.wgsl" name=offsets operands=2 a=a_strides b=b_strides
+
+fn term(d: f32) -> f32 {
+#if norm == count
+  return select(0.0, 1.0, d != 0.0);
+#elif norm == euclidean
+  return d * d;
+#elif norm == power
+  return pow(d, params.p);
+#else
+  return d;
+#end
+}
+fn combine(a: f32, b: f32) -> f32 {
+#if norm == largest
+  return max(a, b);
+#else
+  return a + b;
+#end
+}
+fn finish(a: f32) -> f32 {
+#if norm == euclidean
+  return sqrt(a);
+#elif norm == power
+  return pow(a, 1.0 / params.p);
+#else
+  return a;
+#end
+}
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
@@ -18,18 +51,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   for (var lane = 0u; lane < y_lanes; lane++) {
     let i = w * y_lanes + lane;
     if (i >= params.n) { break; }
-    var rest = i;
-    var at_a = 0u;
-    var at_b = 0u;
-    for (var d = 8u; d > params.first; d--) {
-      let size = params.dims[(d - 1u) >> 2u][(d - 1u) & 3u];
-      let c = rest % size;
-      rest /= size;
-      at_a += c * params.a_strides[(d - 1u) >> 2u][(d - 1u) & 3u];
-      at_b += c * params.b_strides[(d - 1u) >> 2u][(d - 1u) & 3u];
-    }
+    let at = offsets(i);
     var sum = 0.0;
-    for (var k = 0u; k < params.width; k++) { sum = combine(sum, term(abs(load_a(at_a + k) - load_b(at_b + k)))); }
+    for (var k = 0u; k < params.width; k++) { sum = combine(sum, term(abs(load_a(at.x + k) - load_b(at.y + k)))); }
     word |= encode_y(lane, finish(sum));
   }
   y[w] = word;
