@@ -16,6 +16,9 @@ namespace sampler {
 enum Position { kX, kGrid, kMode, kOutside, kAlign };
 enum Mode : int64_t { kBilinear, kNearest, kCubic };
 enum Outside : int64_t { kZero, kBorder, kReflection };
+// The same as the shader has them.
+constexpr std::array<std::string_view, 3> kModes = {"bilinear", "nearest", "cubic"};
+constexpr std::array<std::string_view, 3> kOutsides = {"zero", "border", "reflection"};
 
 struct Sampling {
   int64_t mode = kBilinear;
@@ -60,13 +63,14 @@ Status plan(const Node& n, Plan& p) {
                                           .out_size = u32(y.dims[2] * y.dims[3]),
                                           .channels = u32(x.dims[1]),
                                           .n = u32(y.numel())};
-  return p.dispatch(n, {.shader = &shaders::grid_sampler,
-                        .bind = {{"x", x}, {"grid", n.in(kGrid)}, {"y", y, Access::kWords}},
-                        .params = bytes_of(params),
-                        .constants = {{"mode", static_cast<double>(s.mode)},
-                                      {"outside", static_cast<double>(s.outside)},
-                                      {"align", s.align ? 1.0 : 0.0}},
-                        .grid = per_element(words(y.numel(), y.dtype), p.caps())});
+  return p.dispatch(
+      n, {.shader = &shaders::grid_sampler,
+          .options = {{"mode", std::string(kModes[static_cast<size_t>(s.mode)])},
+                      {"outside", std::string(kOutsides[static_cast<size_t>(s.outside)])},
+                      {"align", s.align ? 1 : 0}},
+          .bind = {{"x", x}, {"grid", n.in(kGrid)}, {"y", y}},
+          .params = bytes_of(params),
+          .grid = per_element(words(y.numel(), y.dtype), p.caps())});
 }
 
 double unnormalize(const Sampling& s, double v, int64_t size) {
@@ -178,7 +182,7 @@ Status plan(const Node& n, Plan& p) {
                                          .stride = static_cast<float>(n.number(kStride)),
                                          .offset = static_cast<float>(n.number(kOffset))};
   return p.dispatch(n, {.shader = &shaders::grid_priors,
-                        .bind = {{"y", y, Access::kWords}},
+                        .bind = {{"y", y}},
                         .params = bytes_of(params),
                         .grid = per_element(words(y.numel(), y.dtype), p.caps())});
 }

@@ -1,6 +1,7 @@
 // y[h * width + w] = ((w + offset) * stride, (h + offset) * stride): the places of a detector's cells. One u32 word of y
 // per invocation. Bytes: y once; nothing is read.
 // Host guarantees: y is [height * width, 2], n elements in all, width > 0.
+#tensor y words f16 | f32
 #include "common/index.wgsl"
 
 struct Params { width: u32, n: u32, stride: f32, offset: f32 }

@@ -2,37 +2,52 @@
 // One u32 word of y per invocation.
 // Roofline: memory bound. Bytes = x + y + grid once where the samples of neighbours lie close; a bilinear sample reads
 // 4 elements, a cubic one 16.
-// mode: 0 bilinear, 1 nearest, 2 cubic. outside: 0 zero, 1 the border, 2 reflection. align: corners are centres.
 // Host guarantees: x is [batch, channels, in_h, in_w] with in_h and in_w > 0, y [batch, channels, out_size], n elements.
+#option mode bilinear | nearest | cubic
+#option outside zero | border | reflection
+#option align  // corners are centres
+#tensor x read f16 | f32
+#tensor grid read f16 | f32
+#tensor y words f16 | f32
 #include "common/index.wgsl"
 
 struct Params { in_h: u32, in_w: u32, out_size: u32, channels: u32, n: u32 }
 @group(0) @binding(0) var<uniform> params: Params;
 
-override mode: u32 = 0u;
-override outside: u32 = 0u;
-override align: u32 = 0u;
-
 fn unnormalize(v: f32, size: u32) -> f32 {
-  return select(((v + 1.0) * f32(size) - 1.0) * 0.5, (v + 1.0) * 0.5 * f32(size - 1u), align == 1u);
+#if align
+  return (v + 1.0) * 0.5 * f32(size - 1u);
+#else
+  return ((v + 1.0) * f32(size) - 1.0) * 0.5;
+#end
 }
 
+#if outside == reflection
 // Mirrors v at the first and last centre (aligned) or at the edges of the image.
 fn reflect_at(v: f32, size: u32) -> f32 {
-  let low = select(-0.5, 0.0, align == 1u);
-  let width = f32(size) - select(0.0, 1.0, align == 1u);
+#if align
+  let low = 0.0;
+  let width = f32(size) - 1.0;
+#else
+  let low = -0.5;
+  let width = f32(size);
+#end
   if (width <= 0.0) { return 0.0; }
   let distance = abs(v - low);
   let flips = floor(distance / width);
   let rest = distance - flips * width;
   return low + select(rest, width - rest, fract(flips * 0.5) != 0.0);
 }
+#end
 
 fn bring_inside(v: f32, size: u32) -> f32 {
-  if (outside == 0u) { return v; }
-  var inside = v;
-  if (outside == 2u) { inside = reflect_at(v, size); }
-  return clamp(inside, 0.0, f32(size - 1u));
+#if outside == zero
+  return v;
+#elif outside == border
+  return clamp(v, 0.0, f32(size - 1u));
+#else
+  return clamp(reflect_at(v, size), 0.0, f32(size - 1u));
+#end
 }
 
 // The element at a whole (row, column); 0 outside.
@@ -41,6 +56,7 @@ fn element(plane: u32, row: f32, column: f32) -> f32 {
   return load_x((plane * params.in_h + u32(row)) * params.in_w + u32(column));
 }
 
+#if mode == bilinear
 fn bilinear(plane: u32, row: f32, column: f32) -> f32 {
   let top = floor(row);
   let left = floor(column);
@@ -49,7 +65,7 @@ fn bilinear(plane: u32, row: f32, column: f32) -> f32 {
   return (1.0 - h) * ((1.0 - w) * element(plane, top, left) + w * element(plane, top, left + 1.0)) +
          h * ((1.0 - w) * element(plane, top + 1.0, left) + w * element(plane, top + 1.0, left + 1.0));
 }
-
+#elif mode == cubic
 // Cubic convolution with a = -0.75: the shares of the four elements around a place t behind the second.
 fn cubic_shares(t: f32) -> vec4<f32> {
   let far = vec2<f32>(t + 1.0, 2.0 - t);
@@ -75,17 +91,20 @@ fn cubic(plane: u32, row: f32, column: f32) -> f32 {
   return h.x * cubic_row(plane, top - 1.0, left, w) + h.y * cubic_row(plane, top, left, w) +
          h.z * cubic_row(plane, top + 1.0, left, w) + h.w * cubic_row(plane, top + 2.0, left, w);
 }
+#end
 
 fn sample(i: u32) -> f32 {
   let plane = i / params.out_size;
   let at = (plane / params.channels * params.out_size + i % params.out_size) * 2u;
   let column = unnormalize(load_grid(at), params.in_w);
   let row = unnormalize(load_grid(at + 1u), params.in_h);
-  if (mode == 2u) { return cubic(plane, row, column); }
-  let h = bring_inside(row, params.in_h);
-  let w = bring_inside(column, params.in_w);
-  if (mode == 1u) { return element(plane, round(h), round(w)); }
-  return bilinear(plane, h, w);
+#if mode == cubic
+  return cubic(plane, row, column);
+#elif mode == nearest
+  return element(plane, round(bring_inside(row, params.in_h)), round(bring_inside(column, params.in_w)));
+#else
+  return bilinear(plane, bring_inside(row, params.in_h), bring_inside(column, params.in_w));
+#end
 }
 
 @compute @workgroup_size(64)
