@@ -147,7 +147,7 @@ Status shape(const Node& n, Shapes& s) {
 
 bool gpu(const Node& n) { return is_float(n.in(kX).dtype); }
 
-std::string_view function(Mode m) {
+std::string_view mode_name(Mode m) {
   switch (m) {
     case Mode::kNearest: return "nearest";
     case Mode::kBilinear: return "bilinear";
@@ -159,7 +159,7 @@ std::string_view function(Mode m) {
 Status plan(const Node& n, Plan& p) {
   PTERYX_ASSIGN(const Resize r, read_resize(n));
   const Tensor y = n.out();
-  const std::string_view name = function(row(n).mode);
+  const std::string_view name = mode_name(row(n).mode);
   const shaders::UpsampleParams params{.in_h = u32(r.h.in),
                                        .in_w = u32(r.w.in),
                                        .out_h = u32(r.h.out),
@@ -168,12 +168,10 @@ Status plan(const Node& n, Plan& p) {
                                        .scale_w = r.w.scale,
                                        .offset = r.align ? 0.0F : 0.5F,
                                        .n = u32(y.numel())};
-  const std::string prelude = fmt::format(
-      "fn sample(plane: u32, oh: u32, ow: u32) -> f32 {{ return {}(plane, oh, ow); }}\n", name);
   return p.dispatch(n, {.shader = &shaders::upsample,
+                        .options = {{"mode", std::string(name)}},
                         .variant = name,
-                        .prelude = prelude,
-                        .bind = {{"x", n.in(kX)}, {"y", y, Access::kWords}},
+                        .bind = {{"x", n.in(kX)}, {"y", y}},
                         .params = bytes_of(params),
                         .grid = per_element(words(y.numel(), y.dtype), p.caps())});
 }

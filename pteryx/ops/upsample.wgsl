@@ -2,8 +2,11 @@
 // wide as the reduction (antialias). One u32 word of y per invocation.
 // Roofline: memory bound. Bytes = x + y once; the 4 (nearest: 1) reads of a result share cache lines with its
 // neighbours. Antialias reads about (2 scale)^2 elements a result, each at most 4 times in all.
-// The prelude gives sample(plane, oh, ow): one of the three functions here. `scale` is input steps per result step.
+// `scale` is input steps per result step.
 // Host guarantees: in_h and in_w > 0; y has n elements, out_h * out_w to a plane.
+#option mode nearest | bilinear | antialias
+#tensor x read f16 | f32
+#tensor y words f16 | f32
 #include "common/index.wgsl"
 
 struct Params {
@@ -11,12 +14,13 @@ struct Params {
 }
 @group(0) @binding(0) var<uniform> params: Params;
 
+#if mode == nearest
 fn nearest(plane: u32, oh: u32, ow: u32) -> f32 {
   let h = min(u32(f32(oh) * params.scale_h), params.in_h - 1u);
   let w = min(u32(f32(ow) * params.scale_w), params.in_w - 1u);
   return load_x((plane * params.in_h + h) * params.in_w + w);
 }
-
+#elif mode == bilinear
 // offset is 0.5 where pixels are areas, 0 where corners are aligned.
 fn source(o: u32, scale: f32) -> f32 { return max((f32(o) + params.offset) * scale - params.offset, 0.0); }
 
@@ -33,7 +37,7 @@ fn bilinear(plane: u32, oh: u32, ow: u32) -> f32 {
   return (1.0 - part_h) * ((1.0 - part_w) * load_x(top) + part_w * load_x(top + right)) +
          part_h * ((1.0 - part_w) * load_x(bottom) + part_w * load_x(bottom + right));
 }
-
+#else
 // Along one axis: centre of the triangle, its first and last + 1 element, and 1 / half its width.
 struct Filter { centre: f32, begin: u32, end: u32, slope: f32 }
 
@@ -59,6 +63,7 @@ fn antialias(plane: u32, oh: u32, ow: u32) -> f32 {
   }
   return select(0.0, sum / total, total > 0.0);
 }
+#end
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
@@ -69,7 +74,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   for (var lane = 0u; lane < y_lanes; lane++) {
     let i = word_at * y_lanes + lane;
     if (i >= params.n) { break; }
-    word |= encode_y(lane, sample(i / params.out_w / params.out_h, i / params.out_w % params.out_h, i % params.out_w));
+    word |= encode_y(lane, $(mode)(i / params.out_w / params.out_h, i / params.out_w % params.out_h, i % params.out_w));
   }
   y[word_at] = word;
 }
