@@ -111,25 +111,18 @@ Status plan(const Node& n, Plan& p) {
                                           .group = u32(t.group),
                                           .scale_row = u32(t.scale_row),
                                           .fault = p.fault()};
-  const std::string_view code =
-      r.bytes
-          ? "fn code(token: u32, e: u32) -> f32 { return f32(load_weight(token * params.row_bytes "
-            "+ e)); }\n"
-          : "fn code(token: u32, e: u32) -> f32 {\n"
-            "  let byte = u32(load_weight(token * params.row_bytes + e / 2u));\n"
-            "  return f32((byte >> (select(e + 1u, e, low_first) % 2u * 4u)) & 15u) - 8.0;\n}\n";
-  const std::string prelude = fmt::format(
-      "const rows_of_groups: bool = {};\nconst low_first: bool = {};\n{}fn zero(at: u32) -> f32 {{ "
-      "return {}; }}\n",
-      t.rows_of_groups, t.low_first, code, has_zeros(n) ? "f32(load_zeros(at))" : "0.0");
-  std::vector<Bind> bind = {{"weight", n.in(kWeight)},
-                            {"scales", n.in(kScales)},
-                            {"indices", indices, Access::kIndex, {}, at(r.indices)}};
+  Options options = place_options(n, at(r.indices));
+  options.set("bytes", r.bytes ? 1 : 0)
+      .set("low_first", t.low_first ? 1 : 0)
+      .set("rows_of_groups", t.rows_of_groups ? 1 : 0)
+      .set("has_zeros", has_zeros(n) ? 1 : 0);
+  std::vector<Bind> bind = {
+      {"weight", n.in(kWeight)}, {"scales", n.in(kScales)}, {"indices", indices}};
   if (has_zeros(n)) bind.push_back({"zeros", n.in(at(r.zeros))});
-  bind.push_back({"y", y, Access::kWords});
+  bind.push_back({"y", y});
   return p.dispatch(n, {.shader = &shaders::embedding_q4,
+                        .options = std::move(options),
                         .variant = r.bytes ? "bytes" : "",
-                        .prelude = prelude,
                         .bind = std::move(bind),
                         .params = bytes_of(params),
                         .grid = per_element(words(y.numel(), y.dtype), p.caps())});

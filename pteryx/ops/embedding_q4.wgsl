@@ -1,11 +1,48 @@
 // y[i, e] = (code(token i, e) - zero) * scale(token, e / group). One u32 word of y per invocation.
-// Host guarantees: y is [count, width]; the prelude gives `fn code(token: u32, e: u32) -> f32`, `fn zero(at: u32) -> f32`
-// and `rows_of_groups`: whether scales are [vocabulary, groups], or their transpose with rows of `scale_row`.
+// Host guarantees: y is [count, width]; rows of scales have `scale_row` elements.
 // For an id outside the table row 0 is read.
+#option bytes           // a code each, else two
+#option low_first       // of two codes
+#option rows_of_groups  // scales are [vocabulary, groups], else the transpose
+#option has_zeros
+#option arg 0..63       // of the node: the indices
+#option from_end
+#option reports
+#tensor weight read u8 | i8
+#tensor scales read f16 | f32
+#tensor indices read i32
+#if has_zeros
+#tensor zeros read
+#end
+#tensor y words f16 | f32
 #include "common/index.wgsl"
 
 struct Params { count: u32, width: u32, vocabulary: u32, row_bytes: u32, group: u32, scale_row: u32, fault: u32 }
 @group(0) @binding(0) var<uniform> params: Params;
+
+#include "common/place.wgsl" name=indices
+
+fn code(token: u32, e: u32) -> f32 {
+#if bytes
+  return f32(load_weight(token * params.row_bytes + e));
+#else
+  let byte = u32(load_weight(token * params.row_bytes + e / 2u));
+#if low_first
+  let nibble = e % 2u;
+#else
+  let nibble = (e + 1u) % 2u;
+#end
+  return f32((byte >> (nibble * 4u)) & 15u) - 8.0;
+#end
+}
+
+fn zero(at: u32) -> f32 {
+#if has_zeros
+  return f32(load_zeros(at));
+#else
+  return 0.0;
+#end
+}
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
@@ -20,7 +57,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let token = u32(max(place_indices(i / params.width, i32(params.vocabulary)), 0));
     let e = i % params.width;
     let g = e / params.group;
-    let at = select(g * params.scale_row + token, token * params.scale_row + g, rows_of_groups);
+#if rows_of_groups
+    let at = token * params.scale_row + g;
+#else
+    let at = g * params.scale_row + token;
+#end
     word |= encode_y(lane, (code(token, e) - zero(at)) * load_scales(at));
   }
   y[w] = word;
