@@ -111,24 +111,14 @@ bool gpu(const Node& n) {
   return !raw || (table && table->dtype == n.out().dtype);
 }
 
-std::string element_text(const Parts& p, const Part& part) {
-  if (p.codes == TableCodes::kNone) {
-    return "fn element(row: u32, e: u32) -> u32 {\n  let at = row * params.row + e;\n"
-           "  return extractBits(table[at / y_lanes], (at % y_lanes) * (32u / y_lanes), 32u / "
-           "y_lanes);\n}\n";
+std::string_view codes_name(TableCodes codes) {
+  switch (codes) {
+    case TableCodes::kNone: return "none";
+    case TableCodes::kBytes: return "bytes";
+    case TableCodes::kLowFirst: return "low_first";
+    case TableCodes::kHighFirst: return "high_first";
   }
-  const std::string code =
-      p.codes == TableCodes::kBytes
-          ? "f32(load_table(row * params.row + e))"
-          : fmt::format(
-                "f32((u32(load_table(row * params.row + e / 2u)) >> ((e + {}u) % 2u * 4u)) & 15u) "
-                "- 8.0",
-                p.codes == TableCodes::kLowFirst ? 0 : 1);
-  return fmt::format(
-      "fn element(row: u32, e: u32) -> u32 {{\n  let g = e / params.group;\n  let at = {};\n"
-      "  return encode_y(0u, ({} - {}) * load_scales(at));\n}}\n",
-      p.by_group ? "g * params.scale_row + row" : "row * params.scale_row + g", code,
-      part.zeros ? "f32(load_zeros(at))" : "0.0");
+  return "";
 }
 
 Status plan(const Node& n, Plan& p) {
@@ -146,14 +136,16 @@ Status plan(const Node& n, Plan& p) {
                                                .group = u32(all.group),
                                                .scale_row = u32(scale_row),
                                                .fault = p.fault()};
-    std::vector<Bind> bind = {{"table", part.table},
-                              {"indices", indices, Access::kIndex, {}, kIndices}};
+    std::vector<Bind> bind = {{"table", part.table}, {"indices", indices}};
     if (part.scales) bind.push_back({"scales", *part.scales});
     if (part.zeros) bind.push_back({"zeros", *part.zeros});
-    bind.push_back({"y", y, Access::kWords});
-    const std::string prelude = element_text(all, part);
+    bind.push_back({"y", y});
+    Options options = place_options(n, kIndices);
+    options.set("codes", std::string(codes_name(all.codes)))
+        .set("by_group", all.by_group ? 1 : 0)
+        .set("has_zeros", part.zeros ? 1 : 0);
     PTERYX_TRY(p.dispatch(n, {.shader = &shaders::embedding_parts,
-                              .prelude = prelude,
+                              .options = std::move(options),
                               .bind = std::move(bind),
                               .params = bytes_of(params),
                               .grid = per_element(words(y.numel(), y.dtype), p.caps())}));
