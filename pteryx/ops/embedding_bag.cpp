@@ -77,19 +77,19 @@ Status plan_rows(const Node& n, const Bags& b, Plan& p) {
                                            .padding = static_cast<int32_t>(b.padding),
                                            .to_last_offset = b.plain ? 1U : 0U,
                                            .fault = p.fault()};
-  const std::string prelude = fmt::format(
-      "const mode = {}u;\nfn sample_weight(i: u32) -> f32 {{ return {}; }}\n"
-      "fn emit_largest(i: u32, row: i32) {{ {} }}\n",
-      b.mode, weighted ? "load_weights(i)" : "1.0", which ? "store_largest(i, row);" : "");
-  std::vector<Bind> bind = {{"weight", n.in(kWeight)},
-                            {"indices", n.in(kIndices), Access::kIndex, {}, kIndices},
-                            {"offsets", n.in(kOffsets), Access::kIndex, {}, kOffsets}};
+  const std::string_view mode = b.mode == kSum ? "sum" : (b.mode == kMean ? "mean" : "max");
+  std::vector<Bind> bind = {
+      {"weight", n.in(kWeight)}, {"indices", n.in(kIndices)}, {"offsets", n.in(kOffsets)}};
   if (weighted) bind.push_back({"weights", n.in(kWeights)});
-  bind.push_back({"y", y, Access::kWords});
-  if (which) bind.push_back({"largest", n.out(kMaxIndices), Access::kElements});
+  bind.push_back({"y", y});
+  if (which) bind.push_back({"largest", n.out(kMaxIndices)});
   return p.dispatch(n, {.shader = &shaders::embedding_bag,
-                        .variant = b.mode == kSum ? "sum" : (b.mode == kMean ? "mean" : "max"),
-                        .prelude = prelude,
+                        .options = {{"mode", std::string(mode)},
+                                    {"weighted", weighted ? 1 : 0},
+                                    {"keeps_largest", which ? 1 : 0},
+                                    {"indices_arg", int64_t{kIndices}},
+                                    {"offsets_arg", int64_t{kOffsets}}},
+                        .variant = mode,
                         .bind = std::move(bind),
                         .params = bytes_of(params),
                         .grid = per_element(words(y.numel(), y.dtype), p.caps())});
@@ -103,17 +103,15 @@ Status plan_sizes(const Node& n, const Bags& b, Out result, Plan& p) {
                                                 .indices = u32(b.indices),
                                                 .padding = static_cast<int32_t>(b.padding),
                                                 .fault = p.fault()};
-  const std::string_view variant =
+  const std::string_view answer =
       result == kOffset2Bag ? "bag_of" : (b.mode == kSum ? "nothing" : "size_of");
-  return p.dispatch(
-      n, {.shader = &shaders::embedding_bag_sizes,
-          .variant = variant,
-          .prelude = fmt::format("fn answer(i: u32) -> i32 {{ return {}(i); }}\n", variant),
-          .bind = {{"indices", n.in(kIndices)},
-                   {"offsets", n.in(kOffsets), Access::kIndex, {}, kOffsets},
-                   {"y", y, Access::kElements}},
-          .params = bytes_of(params),
-          .grid = per_element(y.numel(), p.caps())});
+  return p.dispatch(n,
+                    {.shader = &shaders::embedding_bag_sizes,
+                     .options = place_options(n, kOffsets).set("answer", std::string(answer)),
+                     .variant = answer,
+                     .bind = {{"indices", n.in(kIndices)}, {"offsets", n.in(kOffsets)}, {"y", y}},
+                     .params = bytes_of(params),
+                     .grid = per_element(y.numel(), p.caps())});
 }
 
 Status plan(const Node& n, Plan& p) {

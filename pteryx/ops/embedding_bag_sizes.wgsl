@@ -1,10 +1,19 @@
-// y[i] = what `answer(i)` of the prelude picks: the bag that index i is in, how many rows of bag i count, or 0.
+// y[i] = the bag that index i is in, how many rows of bag i count, or 0.
 // One element of y per invocation.
 // Host guarantees: n elements; offsets go up. Those outside are taken for 0.
+#option answer bag_of | size_of | nothing
+#option arg 0..63  // of the node: the offsets
+#option from_end
+#option reports
+#tensor indices read i32
+#tensor offsets read i32
+#tensor y elements i32
 #include "common/index.wgsl"
 
 struct Params { n: u32, bags: u32, indices: u32, padding: i32, fault: u32 }
 @group(0) @binding(0) var<uniform> params: Params;
+
+#include "common/place.wgsl" name=offsets
 
 // The last bag that begins at or before index i.
 fn bag_of(i: u32) -> i32 {
@@ -36,5 +45,5 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         @builtin(local_invocation_index) local: u32) {
   let i = flat_id(group, groups, local, 64u);
   if (i >= params.n) { return; }
-  store_y(i, answer(i));
+  store_y(i, $(answer)(i));
 }
