@@ -20,17 +20,9 @@ bool wanted(const Node& n, size_t i) {
   return id != graph::kNoValue && n.graph().tensor(id) != nullptr;
 }
 
-constexpr std::string_view kRuleNames[] = {"",          "wrap",  "pad",  "reflect",
+// By Rule, as the shader has them.
+constexpr std::string_view kRuleNames[] = {"every",     "wrap",  "pad",  "reflect",
                                            "replicate", "lower", "upper"};
-
-constexpr std::string_view kFixedBase = "fn base() -> u32 { return params.base; }\n";
-constexpr std::string_view kLiveBase = R"(
-fn base() -> u32 {
-  let extent = i32(params.start_extent);
-  let start = live(params.start);
-  return u32(clamp(select(start, start + extent, start < 0), 0, extent)) * params.base;
-}
-)";
 
 const MovementRow& row(const Node& n) { return *static_cast<const MovementRow*>(n.def().row); }
 
@@ -75,16 +67,15 @@ Status plan(const Node& n, Plan& p) {
         .start_extent = u32(source.start_extent)};
     std::vector<LiveInt> live;
     if (source.start) live.push_back(*source.start);
-    const std::string prelude =
-        fmt::format("const rule: u32 = {}u;\n{}", static_cast<uint32_t>(source.rule),
-                    source.start ? kLiveBase : kFixedBase);
-    PTERYX_TRY(p.dispatch(n, {.shader = &shaders::movement,
-                              .variant = kRuleNames[static_cast<size_t>(source.rule)],
-                              .prelude = prelude,
-                              .bind = {{"x", x}, {"y", y, Access::kWords}},
-                              .params = bytes_of(params),
-                              .live = live,
-                              .grid = per_element(words(y.numel(), y.dtype), p.caps())}));
+    const std::string_view rule = kRuleNames[static_cast<size_t>(source.rule)];
+    PTERYX_TRY(p.dispatch(
+        n, {.shader = &shaders::movement,
+            .options = {{"rule", std::string(rule)}, {"live_start", source.start ? 1 : 0}},
+            .variant = source.rule == Rule::kEvery ? "" : rule,
+            .bind = {{"x", x}, {"y", y}},
+            .params = bytes_of(params),
+            .live = live,
+            .grid = per_element(words(y.numel(), y.dtype), p.caps())}));
   }
   return {};
 }

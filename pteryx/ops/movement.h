@@ -12,7 +12,7 @@
 
 namespace pteryx::ops {
 
-// How coordinate c of a dim becomes a coordinate of the source. The shader has the same numbers.
+// How coordinate c of a dim becomes a coordinate of the source. The shader has the same names.
 enum class Rule : uint32_t {
   kEvery,      // c
   kWrap,       // (c + shift) mod extent

@@ -1,8 +1,13 @@
 // y[i] = x[base + sum over dims of source(c_d) * stride_d], bit for bit. One u32 word of y per invocation.
 // Host guarantees: x and y have one element type; dims are those of y or a finer split of them, right-aligned, first =
-// 8 - rank; u32 arithmetic wraps, so strides, shifts and base may be negative. The prelude gives `const rule: u32` and
-// `fn base() -> u32`, which is params.base or, where a start is live, follows from it.
+// 8 - rank; u32 arithmetic wraps, so strides, shifts and base may be negative.
+#option rule every | wrap | pad | reflect | replicate | lower | upper  // enum class Rule
+#option live_start  // params.base is for one step of a start that is known only while running
+#option live_slots
+#tensor x raw u32
+#tensor y words
 #include "common/index.wgsl"
+#include "common/lanes.wgsl"
 
 struct Params {
   dims: array<vec4<u32>, 2>, strides: array<vec4<u32>, 2>, shifts: array<vec4<u32>, 2>, extents: array<vec4<u32>, 2>,
@@ -10,17 +15,19 @@ struct Params {
 }
 @group(0) @binding(0) var<uniform> params: Params;
 
-const bits = 32u / y_lanes;
-// The values of enum class Rule.
-const rule_every = 0u;
-const rule_wrap = 1u;
-const rule_pad = 2u;
-const rule_reflect = 3u;
-const rule_replicate = 4u;
-const rule_lower = 5u;
-const rule_upper = 6u;
+#if live_start
+#include "common/live.wgsl"
+fn base() -> u32 {
+  let extent = i32(params.start_extent);
+  let start = live(params.start);
+  return u32(clamp(select(start, start + extent, start < 0), 0, extent)) * params.base;
+}
+#else
+fn base() -> u32 { return params.base; }
+#end
 
-fn element(i: u32) -> u32 {
+// The bits of an element in their lane.
+fn element(i: u32, lane: u32) -> u32 {
   var at = base();
   var inside = true;
   var rest = i;
@@ -30,26 +37,33 @@ fn element(i: u32) -> u32 {
     let size = params.dims[q][r];
     var c = rest % size;
     rest /= size;
-    if (rule >= rule_wrap && rule <= rule_replicate) {
-      c += params.shifts[q][r];
-      let extent = params.extents[q][r];
-      if (rule == rule_wrap) { c %= extent; }
-      if (rule == rule_pad) { inside = inside && c < extent; }
-      if (rule == rule_reflect) {
-        let t = abs(bitcast<i32>(c));
-        c = u32(select(t, 2 * (i32(extent) - 1) - t, t >= i32(extent)));
-      }
-      if (rule == rule_replicate) { c = u32(clamp(bitcast<i32>(c), 0, i32(extent) - 1)); }
-    }
+#if rule == wrap || rule == pad || rule == reflect || rule == replicate
+    c += params.shifts[q][r];
+    let extent = params.extents[q][r];
+#end
+#if rule == wrap
+    c %= extent;
+#elif rule == pad
+    inside = inside && c < extent;
+#elif rule == reflect
+    let t = abs(bitcast<i32>(c));
+    c = u32(select(t, 2 * (i32(extent) - 1) - t, t >= i32(extent)));
+#elif rule == replicate
+    c = u32(clamp(bitcast<i32>(c), 0, i32(extent) - 1));
+#end
     at += c * params.strides[q][r];
   }
-  if (rule == rule_lower || rule == rule_upper) {
-    let width = params.dims[1][3];
-    let off = i32(i % width) - i32((i / width) % params.dims[1][2]);
-    inside = select(off >= params.diagonal, off <= params.diagonal, rule == rule_lower);
-  }
-  if (!inside) { return params.fill; }
-  return extractBits(x[at / y_lanes], (at % y_lanes) * bits, bits);
+#if rule == lower || rule == upper
+  let width = params.dims[1][3];
+  let off = i32(i % width) - i32((i / width) % params.dims[1][2]);
+#end
+#if rule == lower
+  inside = off <= params.diagonal;
+#elif rule == upper
+  inside = off >= params.diagonal;
+#end
+  if (!inside) { return params.fill << (lane * lane_bits); }
+  return moved(x[at / y_lanes], at, lane);
 }
 
 @compute @workgroup_size(64)
@@ -61,7 +75,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   for (var lane = 0u; lane < y_lanes; lane++) {
     let i = w * y_lanes + lane;
     if (i >= params.n) { break; }
-    word |= element(i) << (lane * bits);
+    word |= element(i, lane);
   }
   y[w] = word;
 }
