@@ -160,22 +160,6 @@ bool index_put_gpu(const Node& n) {
   return !(n.flag(kAccumulate) && n.in(kX).id == n.out_id());
 }
 
-constexpr std::string_view kReplace = R"(
-alias acc = u32;
-fn begin(i: u32, lane: u32, word: u32) -> u32 { return extractBits(word, lane * bits, bits); }
-fn finish(lane: u32, v: u32) -> u32 { return v << (lane * bits); }
-)";
-constexpr std::string_view kTakeSrc = R"(
-fn take(v: u32, at: u32) -> u32 { return extractBits(src[at / y_lanes], (at % y_lanes) * bits, bits); }
-)";
-constexpr std::string_view kTakeValue = "fn take(v: u32, at: u32) -> u32 { return params.fill; }\n";
-constexpr std::string_view kAdd = R"(
-alias acc = y_t;
-fn begin(i: u32, lane: u32, word: u32) -> y_t { return load_x(i); }
-fn take(v: y_t, at: u32) -> y_t { return v + load_src(at); }
-fn finish(lane: u32, v: y_t) -> u32 { return encode_y(lane, v); }
-)";
-
 Status plan(const Node& n, Plan& p) {
   PTERYX_ASSIGN(Put put, row(n).put(n));
   const Tensor x = n.in(kX);
@@ -197,15 +181,14 @@ Status plan(const Node& n, Plan& p) {
   params.limits = packed_dims(put.limits);
   params.index_strides = packed_strides(put.index_strides);
   params.src_strides = packed_strides(put.src_strides);
-  std::vector<Bind> bind = {{"index", put.index, Access::kIndex, {}, put.at.arg}};
+  std::vector<Bind> bind = {{"index", put.index}};
   if (put.add) bind.push_back({"x", x});
   if (put.src) bind.push_back({"src", *put.src});
-  bind.push_back({"y", y, Access::kWords});
-  const std::string prelude =
-      put.add ? std::string(kAdd) : fmt::format("{}{}", kReplace, put.src ? kTakeSrc : kTakeValue);
+  bind.push_back({"y", y});
+  const std::string_view what = put.add ? "add" : (put.src ? "src" : "value");
   return p.dispatch(n, {.shader = &shaders::put,
-                        .variant = put.add ? "add" : (put.src ? "src" : "value"),
-                        .prelude = prelude,
+                        .options = place_options(n, put.at.arg).set("what", std::string(what)),
+                        .variant = what,
                         .bind = std::move(bind),
                         .params = bytes_of(params),
                         .grid = per_element(words(y.numel(), y.dtype), p.caps())});

@@ -1,9 +1,21 @@
 // Every element of y whose place along `dim` is named by the index takes, or adds, the element of src that goes with
-// it; of several the last is taken, and one outside y goes nowhere. One u32 word of y per invocation, which looks for its elements in the index: no two
-// invocations write one word, and sums do not depend on any order of threads.
+// it; of several the last is taken, and one outside y goes nowhere. One u32 word of y per invocation, which looks for its
+// elements in the index: no two invocations write one word, and sums do not depend on any order of threads.
 // Host guarantees: dims are those of y, right-aligned, first = 8 - rank; strides are 0 and limits open at `dim`.
-// The prelude gives `alias acc`, `begin` (the element before), `take` (src element `at` into it) and `finish`.
+#option what src | value | add  // takes elements of src, takes params.fill, adds elements of src
+#option arg 0..63               // of the node: the index
+#option from_end
+#option reports
+#tensor index read i32
+#if what == add
+#tensor x read
+#tensor src read
+#elif what == src
+#tensor src raw u32
+#end
+#tensor y words
 #include "common/index.wgsl"
+#include "common/lanes.wgsl"
 
 struct Params {
   dims: array<vec4<u32>, 2>, limits: array<vec4<u32>, 2>, index_strides: array<vec4<u32>, 2>,
@@ -13,7 +25,24 @@ struct Params {
 }
 @group(0) @binding(0) var<uniform> params: Params;
 
-const bits = 32u / y_lanes;
+#include "common/place.wgsl" name=index
+
+// begin: the element before; take: src element `at` into it; finish: its bits in their lane.
+#if what == add
+alias acc = y_t;
+fn begin(i: u32, lane: u32, word: u32) -> acc { return load_x(i); }
+fn take(v: acc, at: u32) -> acc { return v + load_src(at); }
+fn finish(lane: u32, v: acc) -> u32 { return encode_y(lane, v); }
+#else
+alias acc = u32;
+fn begin(i: u32, lane: u32, word: u32) -> acc { return extractBits(word, lane * lane_bits, lane_bits); }
+#if what == src
+fn take(v: acc, at: u32) -> acc { return moved(src[at / y_lanes], at, 0u); }
+#else
+fn take(v: acc, at: u32) -> acc { return params.fill; }
+#end
+fn finish(lane: u32, v: acc) -> u32 { return v << (lane * lane_bits); }
+#end
 
 fn element(i: u32, lane: u32, word: u32) -> u32 {
   var value = begin(i, lane, word);
