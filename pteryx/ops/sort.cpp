@@ -79,35 +79,22 @@ bool gpu(const Node& n) {
   return max.empty() || max[*dim] <= kLongestOnGpu;
 }
 
-constexpr std::string_view kFloatOrder = R"(
-fn order(v: f32) -> u32 {
-  let b = bitcast<u32>(v);
-  if ((b & 0x7fffffffu) > 0x7f800000u) { return 0xffffffffu; }
-  if ((b & 0x7fffffffu) == 0u) { return 0x80000000u; }
-  return select(b | 0x80000000u, ~b, b >= 0x80000000u);
-}
-)";
-constexpr std::string_view kIntOrder =
-    "fn order(v: i32) -> u32 { return bitcast<u32>(v) ^ 0x80000000u; }\n";
-
 Status plan(const Node& n, Plan& p) {
   PTERYX_ASSIGN(const Order o, order(n));
   const Tensor x = n.in(kX);
   const auto values = values_of(n);
   const auto indices = indices_of(n);
   std::vector<Bind> bind = {{"x", x}};
-  if (values) bind.push_back({"values", *values, Access::kElements});
-  if (indices) bind.push_back({"indices", *indices, Access::kElements});
+  if (values) bind.push_back({"values", *values});
+  if (indices) bind.push_back({"indices", *indices});
   if (o.count == 0 || bind.size() == 1) return {};
-  const std::string prelude =
-      fmt::format("const descending: bool = {};\n{}fn emit(at: u32, v: x_t, k: i32) {{ {} {} }}\n",
-                  o.descending, is_float(x.dtype) ? kFloatOrder : kIntOrder,
-                  values ? "store_values(at, v);" : "", indices ? "store_indices(at, k);" : "");
   const shaders::SortParams params{
       .n = u32(x.numel()), .extent = u32(o.extent), .inner = u32(o.inner), .count = u32(o.count)};
   return p.dispatch(n, {.shader = &shaders::sort,
+                        .options = {{"descending", o.descending ? 1 : 0},
+                                    {"has_values", values ? 1 : 0},
+                                    {"has_indices", indices ? 1 : 0}},
                         .variant = o.descending ? "descending" : "ascending",
-                        .prelude = prelude,
                         .bind = std::move(bind),
                         .params = bytes_of(params),
                         .grid = per_element(x.numel(), p.caps())});
