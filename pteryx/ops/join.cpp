@@ -216,8 +216,6 @@ Status dispatch(const Node& n, Plan& p, const Join& j, std::span<const Piece> pi
   const Tensor y = n.out();
   const auto lanes = static_cast<int64_t>(4 / size_bytes(y.dtype));
   shaders::JoinParams params{.n = u32(y.numel()), .row = u32(j.row)};
-  std::string prelude =
-      fmt::format("const pieces: u32 = {}u;\nfn piece(k: u32, w: u32) -> u32 {{\n", pieces.size());
   std::vector<Bind> bind;
   static constexpr std::string_view kNames[kMaxPieces] = {"x0", "x1", "x2", "x3", "x4", "x5", "x6"};
   int64_t end = start;
@@ -227,13 +225,9 @@ Status dispatch(const Node& n, Plan& p, const Join& j, std::span<const Piece> pi
     params.offsets[k] = u32(pieces[k].offset);
     end += pieces[k].length;
     bind.push_back({kNames[k], pieces[k].from});
-    prelude += fmt::format("  {} return {}[w]; {}\n",
-                           k + 1 < pieces.size() ? fmt::format("if (k == {}u) {{", k) : "",
-                           kNames[k], k + 1 < pieces.size() ? "}" : "");
   }
   params.starts[pieces.size()] = u32(end);
-  prelude += "}\n";
-  bind.push_back({"y", y, Access::kWords});
+  bind.push_back({"y", y});
   // Words that hold elements of one row only can be walked row by row; others are visited whole.
   int64_t items = words(y.numel(), y.dtype);
   params.block = u32(std::max<int64_t>(items, 1));
@@ -249,8 +243,8 @@ Status dispatch(const Node& n, Plan& p, const Join& j, std::span<const Piece> pi
   }
   params.items = u32(items);
   return p.dispatch(n, {.shader = &shaders::join,
+                        .options = {{"pieces", static_cast<int64_t>(pieces.size())}},
                         .variant = fmt::format("{}", pieces.size()),
-                        .prelude = prelude,
                         .bind = std::move(bind),
                         .params = bytes_of(params),
                         .grid = per_element(items, p.caps())});

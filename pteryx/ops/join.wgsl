@@ -2,7 +2,27 @@
 // rows of y put together from pieces. Elements of y outside the pieces keep what they hold.
 // One u32 word of y per invocation; invocations walk blocks of `block` words, `block_stride` apart, from word `base` on.
 // Host guarantees: starts go up and end with `row`; every piece has the rows that are read of it.
-// The prelude gives `const pieces: u32` (at most 7) and `fn piece(k: u32, w: u32) -> u32`, word w of piece k.
+#option pieces 1..7
+#tensor x0 raw u32
+#if pieces > 1
+#tensor x1 raw u32
+#end
+#if pieces > 2
+#tensor x2 raw u32
+#end
+#if pieces > 3
+#tensor x3 raw u32
+#end
+#if pieces > 4
+#tensor x4 raw u32
+#end
+#if pieces > 5
+#tensor x5 raw u32
+#end
+#if pieces > 6
+#tensor x6 raw u32
+#end
+#tensor y words
 #include "common/index.wgsl"
 
 struct Params {
@@ -12,6 +32,14 @@ struct Params {
 @group(0) @binding(0) var<uniform> params: Params;
 
 const bits = 32u / y_lanes;
+
+// Word w of piece k.
+fn piece(k: u32, w: u32) -> u32 {
+#for i in 0..pieces - 1
+  if (k == $(i)u) { return x$(i)[w]; }
+#end
+  return x$(pieces - 1)[w];
+}
 
 fn start(k: u32) -> u32 { return params.starts[k >> 2u][k & 3u]; }
 
@@ -26,7 +54,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let i = w * y_lanes + lane;
     if (i >= params.n) { break; }
     let c = i % params.row;
-    if (c < start(0u) || c >= start(pieces)) { continue; }
+    if (c < start(0u) || c >= start($(pieces)u)) { continue; }
     var k = 0u;
     while (c >= start(k + 1u)) { k++; }
     let at = (i / params.row) * params.strides[k >> 2u][k & 3u] + c - start(k) + params.offsets[k >> 2u][k & 3u];
