@@ -216,40 +216,11 @@ bool gpu(const Node& n) {
   return !p.ok() || (fits_shader(p->h, adaptive) && fits_shader(p->w, adaptive));
 }
 
-// Begin, end and size of window `o`, as the shader has them.
-constexpr std::string_view kSliding = R"(
-fn span(o: u32, size: u32, outs: u32, kernel: u32, stride: u32, padding: u32, dilation: u32) -> Span {
-  let begin = i32(o * stride) - i32(padding);
-  let end = min(begin + i32((kernel - 1u) * dilation) + 1, i32(size + padding));
-  let missed = u32(max(-begin, 0));
-  let inside = u32(max(begin, 0)) + (dilation - missed % dilation) % dilation;
-  return Span(inside, u32(clamp(end, 0, i32(size))), u32(end - begin));
-}
-)";
-constexpr std::string_view kAdaptive = R"(
-fn span(o: u32, size: u32, outs: u32, kernel: u32, stride: u32, padding: u32, dilation: u32) -> Span {
-  let begin = o * size / outs;
-  let end = ((o + 1u) * size + outs - 1u) / outs;
-  return Span(begin, end, end - begin);
-}
-)";
-
-// What a mean is divided by, as WGSL.
-std::string_view divisor(const Node& n) {
+// What a mean is divided by.
+std::string divisor(const Node& n) {
   const Form f = row(n).form;
-  if (f == Form::kMeanDivisor && n.has(kDivisor)) return "params.divisor";
-  return !is_adaptive(f) && n.flag(kIncludePad) ? "f32(window)" : "f32(area)";
-}
-
-std::string prelude(const Node& n) {
-  const Form f = row(n).form;
-  const std::string result =
-      is_max(f) ? "return best;"
-                : fmt::format("if (area == 0u) {{ return 0.0; }} return sum / {};", divisor(n));
-  return fmt::format(
-      "{}fn result(sum: f32, best: f32, area: u32, window: u32) -> f32 {{ {} }}\n"
-      "fn keep(i: u32, at: u32) {{ {} }}\n",
-      is_adaptive(f) ? kAdaptive : kSliding, result, wants_indices(n) ? "indices[i] = at;" : "");
+  if (f == Form::kMeanDivisor && n.has(kDivisor)) return "given";
+  return !is_max(f) && !is_adaptive(f) && n.flag(kIncludePad) ? "window" : "area";
 }
 
 Status plan(const Node& n, Plan& p) {
@@ -272,12 +243,14 @@ Status plan(const Node& n, Plan& p) {
       .n = u32(y.numel()),
       .lowest = -std::numeric_limits<float>::infinity(),
       .divisor = f == Form::kMeanDivisor ? static_cast<float>(n.number_or(kDivisor, 1)) : 1.0F};
-  const std::string text = prelude(n);
-  std::vector<Bind> bind = {{"x", n.in(kX)}, {"y", y, Access::kWords}};
-  if (wants_indices(n)) bind.push_back({"indices", n.out(1), Access::kWords});
+  std::vector<Bind> bind = {{"x", n.in(kX)}, {"y", y}};
+  if (wants_indices(n)) bind.push_back({"indices", n.out(1)});
   return p.dispatch(n, {.shader = &shaders::pool,
+                        .options = {{"result", is_max(f) ? "max" : "mean"},
+                                    {"divisor", divisor(n)},
+                                    {"adaptive", is_adaptive(f) ? 1 : 0},
+                                    {"has_indices", wants_indices(n) ? 1 : 0}},
                         .variant = is_max(f) ? "max" : "mean",
-                        .prelude = text,
                         .bind = std::move(bind),
                         .params = bytes_of(params),
                         .grid = per_element(words(y.numel(), y.dtype), p.caps())});

@@ -2,9 +2,16 @@
 // invocation.
 // Roofline: memory bound. Bytes = x + y once where windows do not overlap; overlapping windows are read again from
 // the cache, KH KW / (SH SW) times in all.
-// The prelude gives span(o, size, outs, kernel, stride, padding, dilation), result(...) and keep(i, at), which stores
-// where the largest element is or does nothing.
 // Host guarantees: lowest is -inf.
+#option result max | mean
+#option divisor given | window | area  // of a mean: params.divisor, or elements with or without the padding
+#option adaptive     // windows cut x into out_h x out_w parts
+#option has_indices  // where the largest elements are
+#tensor x read f16 | f32
+#tensor y words f16 | f32
+#if has_indices
+#tensor indices raw_write u32
+#end
 #include "common/index.wgsl"
 
 struct Params {
@@ -15,6 +22,20 @@ struct Params {
 
 // A window along one axis: the part inside the input, every dilation-th of it, and the size with the padding.
 struct Span { begin: u32, end: u32, size: u32 }
+
+fn span(o: u32, size: u32, outs: u32, kernel: u32, stride: u32, padding: u32, dilation: u32) -> Span {
+#if adaptive
+  let begin = o * size / outs;
+  let end = ((o + 1u) * size + outs - 1u) / outs;
+  return Span(begin, end, end - begin);
+#else
+  let begin = i32(o * stride) - i32(padding);
+  let end = min(begin + i32((kernel - 1u) * dilation) + 1, i32(size + padding));
+  let missed = u32(max(-begin, 0));
+  let inside = u32(max(begin, 0)) + (dilation - missed % dilation) % dilation;
+  return Span(inside, u32(clamp(end, 0, i32(size))), u32(end - begin));
+#end
+}
 
 fn is_nan(v: f32) -> bool { return (bitcast<u32>(v) & 0x7fffffffu) > 0x7f800000u; }
 
@@ -39,8 +60,21 @@ fn pool(i: u32) -> f32 {
       }
     }
   }
-  keep(i, at);
-  return result(sum, best, area, h.size * w.size);
+#if has_indices
+  indices[i] = at;
+#end
+#if result == max
+  return best;
+#else
+  if (area == 0u) { return 0.0; }
+#if divisor == given
+  return sum / params.divisor;
+#elif divisor == window
+  return sum / f32(h.size * w.size);
+#else
+  return sum / f32(area);
+#end
+#end
 }
 
 @compute @workgroup_size(64)
