@@ -1,10 +1,33 @@
 // y[n, c, i] = (x - mean[c]) * rsqrt(variance[c] + eps) * weight[c] + bias[c]. One u32 word of y per invocation.
 // Host guarantees: x and y are n elements, [.., channels, inner]; mean, variance, weight and bias have `channels` each.
-// The prelude gives `fn affine(v: f32, c: u32) -> f32`.
+#option has_weight
+#option has_bias
+#tensor x read f16 | f32
+#tensor mean read f16 | f32
+#tensor variance read f16 | f32
+#if has_weight
+#tensor weight read f16 | f32
+#end
+#if has_bias
+#tensor bias read f16 | f32
+#end
+#tensor y words f16 | f32
 #include "common/index.wgsl"
 
 struct Params { n: u32, channels: u32, inner: u32, eps: f32 }
 @group(0) @binding(0) var<uniform> params: Params;
+
+fn affine(v: f32, c: u32) -> f32 {
+#if has_weight && has_bias
+  return v * load_weight(c) + load_bias(c);
+#elif has_weight
+  return v * load_weight(c);
+#elif has_bias
+  return v + load_bias(c);
+#else
+  return v;
+#end
+}
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,

@@ -5,16 +5,14 @@
 #include <bit>
 
 #include "pteryx/ops/kernel/library.h"
-#include "pteryx/ops/shaders/fold_subgroup.h"
-#include "pteryx/ops/shaders/fold_workgroup.h"
 
 namespace pteryx::ops {
 
+Options Fold::options() const { return {{"team", team}, {"wg_size", workgroup}, {"block", block}}; }
+
 std::string Fold::prelude() const {
-  return fmt::format(
-      "const team: u32 = {}u;\nconst wg_size: u32 = {}u;\nconst block: u32 = {}u;\n{}", team,
-      workgroup, block,
-      block == 0 ? text_of(shaders::fold_workgroup) : text_of(shaders::fold_subgroup));
+  const auto kernel = find_kernel("common/fold.wgsl", options());
+  return kernel.ok() ? (*kernel)->code : std::string();
 }
 
 Fold make_fold(FoldRoute route, int64_t length, uint32_t max_team, const gpu::Caps& caps) {
@@ -41,19 +39,16 @@ bool fits_subgroup_fold(const Node& /*n*/, const gpu::Caps& caps) {
   return caps.subgroups && caps.subgroup_min >= 4;
 }
 
+bool in_row_words(DType y, int64_t row_length) {
+  return row_length * static_cast<int64_t>(size_bytes(y)) % 4 == 0;
+}
+
 Access row_access(DType y, int64_t row_length) {
-  return row_length * static_cast<int64_t>(size_bytes(y)) % 4 == 0 ? Access::kWords
-                                                                   : Access::kElements;
+  return in_row_words(y, row_length) ? Access::kWords : Access::kElements;
 }
 
-uint32_t row_lanes(Access access, DType y) {
-  return access == Access::kWords ? static_cast<uint32_t>(4 / size_bytes(y)) : 1;
-}
-
-std::string_view row_access_prelude(Access access) {
-  if (access == Access::kWords) return "";
-  return "const y_lanes: u32 = 1u;\nfn encode_y(lane: u32, v: y_t) -> u32 { return "
-         "bitcast<u32>(v); }\n";
+uint32_t row_lanes(bool row_words, DType y) {
+  return row_words ? static_cast<uint32_t>(4 / size_bytes(y)) : 1;
 }
 
 }  // namespace pteryx::ops

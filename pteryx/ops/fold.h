@@ -23,8 +23,9 @@ struct Fold {
     return per_group(static_cast<int64_t>(div_up(static_cast<uint64_t>(n), workgroup / team)),
                      caps);
   }
-  // Constants `team` and `wg_size` and the function `fold`, for shaders that define `acc` and
-  // `combine`.
+  // Of common/fold.wgsl: team, wg_size and block.
+  Options options() const;
+  // common/fold.wgsl with these options, for shaders that are no files yet.
   std::string prelude() const;
 };
 
@@ -37,10 +38,11 @@ uint32_t held_steps(const Fold& f, int64_t length, uint32_t lanes);
 
 bool fits_subgroup_fold(const Node& n, const gpu::Caps& caps);
 
-// How rows of y are written: whole words where every row starts and ends with one, else element by
-// element. Either way the shader sees `y_lanes` and `encode_y`, and owns y[w] for every w.
+// Whether rows of y are written in whole words, as every row starts and ends with one, or element
+// by element: `row_words` of common/row_words.wgsl.
+bool in_row_words(DType y, int64_t row_length);
 Access row_access(DType y, int64_t row_length);
-uint32_t row_lanes(Access access, DType y);
-std::string_view row_access_prelude(Access access);
+// Elements that are written at once.
+uint32_t row_lanes(bool row_words, DType y);
 
 }  // namespace pteryx::ops

@@ -197,28 +197,19 @@ double epsilon(const Node& n) {
 
 // ---------------------------------------------------------------- GPU
 
-// Binds weight and bias where present, and returns the expression that applies them to v.
-std::string bind_affine(const Node& n, const Form& f, std::string_view channel,
-                        std::vector<Bind>& bind) {
-  std::string text = "v";
-  if (f.weight != 0 && n.has(f.weight)) {
-    bind.push_back({"weight", n.in(f.weight)});
-    text += fmt::format(" * load_weight({})", channel);
-  }
-  if (f.bias != 0 && n.has(f.bias)) {
-    bind.push_back({"bias", n.in(f.bias)});
-    text += fmt::format(" + load_bias({})", channel);
-  }
-  return text;
+// Binds weight and bias where present, and says whether they are.
+void bind_affine(const Node& n, const Form& f, std::vector<Bind>& bind, Options& options) {
+  const bool weight = f.weight != 0 && n.has(f.weight);
+  const bool bias = f.bias != 0 && n.has(f.bias);
+  if (weight) bind.push_back({"weight", n.in(f.weight)});
+  if (bias) bind.push_back({"bias", n.in(f.bias)});
+  options.set("has_weight", weight ? 1 : 0).set("has_bias", bias ? 1 : 0);
 }
 
-std::string_view offset_text(Kind k) {
-  if (k != Kind::kBatch) return "row * params.length + k";
-  return "(k / params.inner * params.rows + row) * params.inner + k % params.inner";
-}
-std::string_view channel_text(Kind k) {
-  if (k == Kind::kBatch) return "row";
-  return k == Kind::kGroup ? "row % params.groups * params.channels + k / params.inner" : "k";
+// Where the elements of a row are.
+std::string rows_name(Kind k) {
+  if (k == Kind::kBatch) return "channels";
+  return k == Kind::kGroup ? "groups" : "dense";
 }
 
 template <FoldRoute R>
@@ -227,22 +218,19 @@ Status plan(const Node& n, Plan& p) {
   const Row& op = row(n);
   const Tensor y = n.out();
   const Fold f = make_fold(R, r.length, 1024, p.caps());
-  const Access access = row_access(y.dtype, op.kind == Kind::kBatch ? 1 : r.length);
+  const bool row_words = in_row_words(y.dtype, op.kind == Kind::kBatch ? 1 : r.length);
+  Options options = f.options();
+  options.set("rows", rows_name(op.kind))
+      .set("centred", centred(op.kind) ? 1 : 0)
+      .set("has_mean", n.has_out(1) ? 1 : 0)
+      .set("has_rstd", n.has_out(2) ? 1 : 0)
+      .set("held", held_steps(f, r.length, row_lanes(row_words, y.dtype)))
+      .set("row_words", row_words ? 1 : 0);
   std::vector<Bind> bind = {{"x", n.in(0)}};
-  const std::string affine = bind_affine(n, op.form, channel_text(op.kind), bind);
-  bind.push_back({"y", y, access});
-  std::string stats;
-  if (n.has_out(1))
-    bind.push_back({"mean", n.out(1), Access::kElements}), stats += "store_mean(row, mean); ";
-  if (n.has_out(2))
-    bind.push_back({"rstd", n.out(2), Access::kElements}), stats += "store_rstd(row, rstd); ";
-  const std::string prelude = fmt::format(
-      "const centred: bool = {};\nconst held: u32 = {}u;\nfn offset(row: u32, k: u32) -> u32 {{ "
-      "return {}; }}\n"
-      "fn affine(v: f32, row: u32, k: u32) -> f32 {{ return {}; }}\n"
-      "fn put_stats(row: u32, mean: f32, rstd: f32) {{ {}}}\n{}{}",
-      centred(op.kind), held_steps(f, r.length, row_lanes(access, y.dtype)), offset_text(op.kind),
-      affine, stats, row_access_prelude(access), f.prelude());
+  bind_affine(n, op.form, bind, options);
+  bind.push_back({"y", y});
+  if (n.has_out(1)) bind.push_back({"mean", n.out(1)});
+  if (n.has_out(2)) bind.push_back({"rstd", n.out(2)});
   const shaders::NormParams params{.rows = u32(r.rows),
                                    .length = u32(r.length),
                                    .groups = u32(r.groups),
@@ -250,12 +238,11 @@ Status plan(const Node& n, Plan& p) {
                                    .inner = u32(r.inner),
                                    .eps = static_cast<float>(epsilon(n))};
   return p.dispatch(n, {.shader = &shaders::norm,
+                        .options = std::move(options),
                         .variant = op.name,
-                        .prelude = prelude,
                         .bind = std::move(bind),
                         .params = bytes_of(params),
-                        .grid = f.grid(r.length == 0 ? 0 : r.rows, p.caps()),
-                        .subgroups = f.block != 0});
+                        .grid = f.grid(r.length == 0 ? 0 : r.rows, p.caps())});
 }
 
 bool suits_teams(const Node& n, const gpu::Caps& /*caps*/) {
@@ -335,16 +322,15 @@ Status stored_plan(const Node& n, Plan& p) {
   const Tensor x = n.in(kX);
   const Tensor y = n.out();
   std::vector<Bind> bind = {{"x", x}, {"mean", n.in(kMean)}, {"variance", n.in(kVariance)}};
-  const std::string affine = bind_affine(n, kStoredForm, "c", bind);
-  bind.push_back({"y", y, Access::kWords});
+  Options options;
+  bind_affine(n, kStoredForm, bind, options);
+  bind.push_back({"y", y});
   const shaders::BatchNormParams params{.n = u32(y.numel()),
                                         .channels = u32(x.dims[1]),
                                         .inner = u32(inner_of(x)),
                                         .eps = static_cast<float>(n.number(kEps))};
-  const std::string prelude =
-      fmt::format("fn affine(v: f32, c: u32) -> f32 {{ return {}; }}\n", affine);
   return p.dispatch(n, {.shader = &shaders::batch_norm,
-                        .prelude = prelude,
+                        .options = std::move(options),
                         .bind = std::move(bind),
                         .params = bytes_of(params),
                         .grid = per_element(words(y.numel(), y.dtype), p.caps())});

@@ -1,20 +1,73 @@
 // y = (x - mean) * rstd * weight + bias, with mean and rstd of each row. A team of invocations works on one row.
 // The variance is taken around the mean and corrected by what rounding left of it: exact also where mean >> deviation.
 // Host guarantees: length > 0 where there are rows; y_lanes divides length and rows are dense, else y_lanes is 1.
-// The prelude gives `centred`; `held`, the number of words of y that cover an invocation's share, which then stays in
-// registers, or 0 to read it anew each time; `fn offset(row: u32, k: u32) -> u32`,
-// `fn affine(v: f32, row: u32, k: u32) -> f32` and `fn put_stats(row: u32, mean: f32, rstd: f32)`.
+#option rows dense | groups | channels  // of x: one after another; of [groups, channels, inner]; of [.., rows, inner]
+#option centred     // around the mean
+#option has_weight
+#option has_bias
+#option has_mean    // results
+#option has_rstd
+#option held 0..16  // words of y that cover an invocation's share, which then stays in registers; 0: it is read anew
+#option row_words
+#option y_type f16 | f32
+#option team 1..1024
+#option wg_size 1..1024
+#option block 0..1024
+#tensor x read f16 | f32
+#if has_weight
+#tensor weight read f16 | f32
+#end
+#if has_bias
+#tensor bias read f16 | f32
+#end
+#include "common/row_words.wgsl"
+#if has_mean
+#tensor mean elements f16 | f32
+#end
+#if has_rstd
+#tensor rstd elements f16 | f32
+#end
 #include "common/index.wgsl"
 
 struct Params { rows: u32, length: u32, groups: u32, channels: u32, inner: u32, eps: f32 }
 @group(0) @binding(0) var<uniform> params: Params;
 
-const slots: u32 = max(held * y_lanes, 1u);
-var<private> kept: array<f32, slots>;
+#if held > 0
+const held: u32 = $(held)u;
+var<private> kept: array<f32, held * y_lanes>;
+#end
 
 // (sum of x - mean, sum of its squares)
 alias acc = vec2<f32>;
 fn combine(a: acc, b: acc) -> acc { return a + b; }
+#include "common/fold.wgsl"
+
+fn offset(row: u32, k: u32) -> u32 {
+#if rows == channels
+  return (k / params.inner * params.rows + row) * params.inner + k % params.inner;
+#else
+  return row * params.length + k;
+#end
+}
+
+fn affine(v: f32, row: u32, k: u32) -> f32 {
+#if rows == channels
+  let c = row;
+#elif rows == groups
+  let c = row % params.groups * params.channels + k / params.inner;
+#else
+  let c = k;
+#end
+#if has_weight && has_bias
+  return v * load_weight(c) + load_bias(c);
+#elif has_weight
+  return v * load_weight(c);
+#elif has_bias
+  return v + load_bias(c);
+#else
+  return v;
+#end
+}
 
 // The k of an invocation's s-th item.
 fn item(lane: u32, s: u32) -> u32 { return (lane + s / y_lanes * team) * y_lanes + s % y_lanes; }
@@ -22,13 +75,12 @@ fn item(lane: u32, s: u32) -> u32 { return (lane + s / y_lanes * team) * y_lanes
 // One invocation's share of a row. Blocks of 32 keep the rounding of long sums near that of a tree.
 fn gather(row: u32, lane: u32, mean: f32) -> acc {
   var total = acc(0.0);
-  if (held > 0u) {
-    for (var s = 0u; s < held * y_lanes; s++) {
-      let d = kept[s] - mean;
-      if (item(lane, s) < params.length) { total += acc(d, d * d); }
-    }
-    return total;
+#if held > 0
+  for (var s = 0u; s < held * y_lanes; s++) {
+    let d = kept[s] - mean;
+    if (item(lane, s) < params.length) { total += acc(d, d * d); }
   }
+#else
   for (var first = lane; first < params.length; first += team * 32u) {
     var part = acc(0.0);
     let end = min(first + team * 32u, params.length);
@@ -38,6 +90,7 @@ fn gather(row: u32, lane: u32, mean: f32) -> acc {
     }
     total += part;
   }
+#end
   return total;
 }
 
@@ -48,43 +101,55 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let lane = local & (team - 1u);
   let inside = row < params.rows;
   let share = 1.0 / f32(params.length);
+#if held > 0
   if (inside) {
     for (var s = 0u; s < held * y_lanes; s++) {
       let k = item(lane, s);
       if (k < params.length) { kept[s] = load_x(offset(row, k)); }
     }
   }
-  var mean = 0.0;
-  if (centred) {
-    var part = acc(0.0);
-    if (inside) { part = gather(row, lane, 0.0); }
-    mean = fold(part, local).x * share;
-  }
+#end
   var part = acc(0.0);
-  if (inside) { part = gather(row, lane, mean); }
+#if centred
+  if (inside) { part = gather(row, lane, 0.0); }
+  let mean_of_row = fold(part, local).x * share;
+  part = acc(0.0);
+#else
+  let mean_of_row = 0.0;
+#end
+  if (inside) { part = gather(row, lane, mean_of_row); }
   let sums = fold(part, local) * share;
   if (!inside) { return; }
-  let left = select(0.0, sums.x, centred);
-  let rstd = inverseSqrt(max(sums.y - left * left, 0.0) + params.eps);
-  if (lane == 0u) { put_stats(row, mean + left, rstd); }
-  if (held > 0u) {
-    for (var i = 0u; i < held; i++) {
-      let k = item(lane, i * y_lanes);
-      if (k < params.length) {
-        var word = 0u;
-        for (var j = 0u; j < y_lanes; j++) {
-          word |= encode_y(j, affine(((kept[i * y_lanes + j] - mean) - left) * rstd, row, k + j));
-        }
-        y[offset(row, k) / y_lanes] = word;
+#if centred
+  let left = sums.x;
+#else
+  let left = 0.0;
+#end
+  let scale = inverseSqrt(max(sums.y - left * left, 0.0) + params.eps);
+#if has_mean
+  if (lane == 0u) { store_mean(row, mean_of_row + left); }
+#end
+#if has_rstd
+  if (lane == 0u) { store_rstd(row, scale); }
+#end
+#if held > 0
+  for (var i = 0u; i < held; i++) {
+    let k = item(lane, i * y_lanes);
+    if (k < params.length) {
+      var word = 0u;
+      for (var j = 0u; j < y_lanes; j++) {
+        word |= encode_y(j, affine(((kept[i * y_lanes + j] - mean_of_row) - left) * scale, row, k + j));
       }
+      y[offset(row, k) / y_lanes] = word;
     }
-    return;
   }
+#else
   for (var k = lane * y_lanes; k < params.length; k += team * y_lanes) {
     var word = 0u;
     for (var j = 0u; j < y_lanes; j++) {
-      word |= encode_y(j, affine(((load_x(offset(row, k + j)) - mean) - left) * rstd, row, k + j));
+      word |= encode_y(j, affine(((load_x(offset(row, k + j)) - mean_of_row) - left) * scale, row, k + j));
     }
     y[offset(row, k) / y_lanes] = word;
   }
+#end
 }

@@ -55,43 +55,28 @@ int64_t splits_of(const Extents& e) {
   return std::min(e.length / kPart, kEnoughParts / std::max<int64_t>(rows, 1));
 }
 
-// What one of the passes reads and writes: 0 is alone, 1 makes the parts that 2 uses.
-struct Pass {
-  int kind;
-  Tensor parts;
-};
+// All at once, or the parts of rows and then what becomes of them.
+enum class Pass : uint8_t { kAll, kParts, kMerge };
+constexpr std::array<std::string_view, 3> kPasses = {"all", "parts", "merge"};
 
-Status plan_pass(const Node& n, Plan& p, const Extents& e, const Fold& f, const Pass& pass,
-                 const shaders::SoftmaxParams& params) {
+Status plan_pass(const Node& n, Plan& p, const Extents& e, const Fold& f, Pass pass,
+                 const Tensor& parts, const shaders::SoftmaxParams& params) {
   const Tensor y = n.out();
-  std::string_view parts =
-      "fn put_part(i: u32, v: acc) {}\nfn get_part(i: u32) -> acc { return acc(0.0); }\n";
-  Access access = e.inner == 1 ? row_access(y.dtype, e.length) : row_access(y.dtype, 1);
+  const bool row_words = pass != Pass::kParts && in_row_words(y.dtype, e.inner == 1 ? e.length : 1);
   std::vector<Bind> bind = {{"x", n.in(kX)}};
-  if (pass.kind == 1) {  // y is not written
-    access = Access::kRawWrite;
-    parts =
-        "fn put_part(i: u32, v: acc) { parts[i] = v; }\nfn get_part(i: u32) -> acc { return "
-        "acc(0.0); }\n"
-        "alias y_t = f32;\n";
-    bind.push_back({"parts", pass.parts, Access::kRawWrite, "vec2<f32>"});
-  } else if (pass.kind == 2) {
-    parts = "fn put_part(i: u32, v: acc) {}\nfn get_part(i: u32) -> acc { return parts[i]; }\n";
-    bind.push_back({"parts", pass.parts, Access::kRawRead, "vec2<f32>"});
-  }
-  bind.push_back({"y", y, access, "u32"});
-  const std::string prelude = fmt::format(
-      "const pass_kind: u32 = {}u;\nconst held: u32 = {}u;\n"
-      "fn result(x: f32, peak: f32, total: f32) -> f32 {{ return {}; }}\n{}{}{}",
-      pass.kind, held_steps(f, params.chunk, row_lanes(access, y.dtype)), row(n).result, parts,
-      row_access_prelude(access), f.prelude());
+  if (pass != Pass::kAll) bind.push_back({"parts", parts});
+  if (pass != Pass::kParts) bind.push_back({"y", y});
+  Options options = f.options();
+  options.set("pass", std::string(kPasses[static_cast<size_t>(pass)]))
+      .set("held", held_steps(f, params.chunk, row_lanes(row_words, y.dtype)))
+      .set("row_words", row_words ? 1 : 0)
+      .set("result", std::string(row(n).result));
   return p.dispatch(n, {.shader = &shaders::softmax,
+                        .options = std::move(options),
                         .variant = row(n).log ? "log" : "",
-                        .prelude = prelude,
                         .bind = std::move(bind),
                         .params = bytes_of(params),
-                        .grid = f.grid(int64_t{params.rows} * params.splits, p.caps()),
-                        .subgroups = f.block != 0});
+                        .grid = f.grid(int64_t{params.rows} * params.splits, p.caps())});
 }
 
 template <FoldRoute R>
@@ -106,10 +91,10 @@ Status plan(const Node& n, Plan& p) {
                                       .splits = u32(splits),
                                       .chunk = u32(chunk)};
   const Fold f = make_fold(R, chunk, 1024, p.caps());
-  if (splits == 1) return plan_pass(n, p, e, f, {0, {}}, params);
+  if (splits == 1) return plan_pass(n, p, e, f, Pass::kAll, {}, params);
   const Tensor parts = p.scratch(DType::kF32, {rows, splits, 2});
-  PTERYX_TRY(plan_pass(n, p, e, f, {1, parts}, params));
-  return plan_pass(n, p, e, f, {2, parts}, params);
+  PTERYX_TRY(plan_pass(n, p, e, f, Pass::kParts, parts, params));
+  return plan_pass(n, p, e, f, Pass::kMerge, parts, params);
 }
 
 // Teams read neighbouring items of a row; lone invocations read neighbouring rows where those are
