@@ -1,8 +1,45 @@
 // y[row] = the fold of item(row, k) over k. A team of invocations folds a row, `rows_per_team` rows one after another.
 // A row may be cut into `splits` parts of `chunk` items, which then count as rows of their own: row + part * rows.
 // Host guarantees: row_dims and item_dims are the kept and the reduced dims of x, merged and right-aligned.
-// The prelude gives `alias acc`, `fn identity() -> acc`, `fn combine`, `fn item(at: u32, k: u32) -> acc` for element
-// x[at], the k-th of its row, `flat_items` where the reduced dims merge to one, `fn emit(row: u32, lane: u32, v: acc)`, `fn flush(unit: u32)` and `rows_per_team`.
+#option rule sum | mean | prod | max | min | argmax | argmin | pair_max | pair_min | var | std | var_mean
+#option compute f32 | i32  // what is added or multiplied; of extremes, what x has
+#option flat_items         // the reduced dims merge to one
+#option from_parts         // what another pass has made of parts of rows is folded
+#option to_parts           // folds are left as they are, for another pass
+#option team 1..1024
+#option wg_size 1..1024
+#option block 0..1024
+#require !(from_parts && to_parts)
+#require rule != mean || compute == f32
+#let minimum = rule == min || rule == argmin || rule == pair_min
+#let pair = rule == pair_max || rule == pair_min
+#let has_place = pair || rule == argmax || rule == argmin
+#let extreme = has_place || rule == max || rule == min
+#let variance = rule == var || rule == std || rule == var_mean
+#if has_place
+alias acc = vec2<i32>;  // key, place
+#elif extreme
+alias acc = i32;  // key
+#elif variance
+alias acc = vec4<f32>;  // mean, sum of squared distances from it, count, unused
+#else
+alias acc = $compute;
+#end
+#if from_parts
+#tensor parts raw acc
+#else
+#tensor x read
+#end
+#if to_parts
+#tensor parts raw_write acc
+#else
+#tensor y words
+#if pair
+#tensor indices words i32
+#elif rule == var_mean
+#tensor mean words f16 | f32
+#end
+#end
 #include "common/index.wgsl"
 
 struct Params {
@@ -11,6 +48,111 @@ struct Params {
   row_first: u32, item_first: u32, rows: u32, length: u32, splits: u32, chunk: u32, count: f32, correction: f32
 }
 @group(0) @binding(0) var<uniform> params: Params;
+
+#if extreme
+// Extremes are compared as integers that order like the floats: exact for infinities, NaN above all, as in PyTorch. A
+// minimum is the maximum of the complement.
+#if minimum
+fn turned(k: i32) -> i32 { return ~k; }
+#else
+fn turned(k: i32) -> i32 { return k; }
+#end
+#if compute == f32
+fn key(v: f32) -> i32 {
+  let bits = bitcast<i32>(v);
+  let magnitude = bits & 0x7fffffff;
+  if (magnitude > 0x7f800000) { return 0x7fffffff; }
+  if (magnitude == 0) { return turned(0); }
+  return turned(bits ^ ((bits >> 31u) & 0x7fffffff));
+}
+fn unkey(k: i32) -> f32 {
+  let ordered = turned(k);
+  return bitcast<f32>(ordered ^ ((ordered >> 31u) & 0x7fffffff));
+}
+#else
+fn key(v: i32) -> i32 { return turned(v); }
+fn unkey(k: i32) -> i32 { return turned(k); }
+#end
+#end
+
+#if has_place
+fn identity() -> acc { return acc(bitcast<i32>(0x80000000u), 0x7fffffff); }
+fn combine(a: acc, b: acc) -> acc { return select(b, a, a.x > b.x || (a.x == b.x && a.y < b.y)); }
+#elif extreme
+fn identity() -> acc { return bitcast<i32>(0x80000000u); }
+fn combine(a: acc, b: acc) -> acc { return max(a, b); }
+#elif variance
+fn identity() -> acc { return acc(0.0); }
+fn combine(a: acc, b: acc) -> acc {
+  let n = a.z + b.z;
+  let share = b.z / max(n, 1.0);
+  let d = b.x - a.x;
+  return acc(a.x + d * share, a.y + b.y + d * d * a.z * share, n, 0.0);
+}
+fn spread(v: acc) -> f32 { return v.y / max(params.count - params.correction, 0.0); }
+#elif rule == prod
+fn identity() -> acc { return acc(1); }
+fn combine(a: acc, b: acc) -> acc { return a * b; }
+#else
+fn identity() -> acc { return acc(0); }
+fn combine(a: acc, b: acc) -> acc { return a + b; }
+#end
+#include "common/fold.wgsl"
+
+// Element x[at], the k-th of its row.
+fn item(at: u32, k: u32) -> acc {
+#if from_parts
+  return parts[at];
+#elif has_place
+  return acc(key($(compute)(load_x(at))), i32(k));
+#elif extreme
+  return key($(compute)(load_x(at)));
+#elif variance
+  return acc(f32(load_x(at)), 0.0, 1.0, 0.0);
+#else
+  return acc(load_x(at));
+#end
+}
+
+// The fold of a row, as lane `lane` of the words of a team; then the words.
+#if to_parts
+const rows_per_team: u32 = 1u;
+fn emit(row: u32, lane: u32, v: acc) { parts[row] = v; }
+fn flush(unit: u32) {}
+#else
+const rows_per_team: u32 = y_lanes;
+var<private> word: u32 = 0u;
+#if rule == var_mean
+var<private> mean_word: u32 = 0u;
+#end
+fn emit(row: u32, lane: u32, v: acc) {
+#if pair
+  word |= encode_y(lane, y_t(unkey(v.x)));
+  indices[row] = encode_indices(0u, v.y);
+#elif has_place
+  word |= encode_y(lane, y_t(v.y));
+#elif extreme
+  word |= encode_y(lane, y_t(unkey(v)));
+#elif rule == std
+  word |= encode_y(lane, y_t(sqrt(spread(v))));
+#elif rule == var
+  word |= encode_y(lane, y_t(spread(v)));
+#elif rule == var_mean
+  word |= encode_y(lane, y_t(spread(v)));
+  mean_word |= encode_mean(lane, v.x);
+#elif rule == mean
+  word |= encode_y(lane, y_t(v / params.count));
+#else
+  word |= encode_y(lane, y_t(v));
+#end
+}
+fn flush(unit: u32) {
+  y[unit] = word;
+#if rule == var_mean
+  mean[unit] = mean_word;
+#end
+}
+#end
 
 fn row_offset(row: u32) -> u32 {
   var rest = row;
@@ -24,7 +166,9 @@ fn row_offset(row: u32) -> u32 {
 }
 
 fn item_offset(k: u32) -> u32 {
-  if (flat_items) { return k * params.item_strides[1].w; }
+#if flat_items
+  return k * params.item_strides[1].w;
+#else
   var rest = k;
   var at = 0u;
   for (var d = 7u; d > params.item_first; d--) {
@@ -33,6 +177,7 @@ fn item_offset(k: u32) -> u32 {
     rest /= size;
   }
   return at + rest * params.item_strides[params.item_first >> 2u][params.item_first & 3u];
+#end
 }
 
 // One invocation's share of a row. Blocks of 32 keep the rounding of long sums near that of a tree; fours let loads
