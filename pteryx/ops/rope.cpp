@@ -18,8 +18,6 @@ struct Row {
   std::string_view name;
   Layout layout;
   std::span<const Arg> args;
-  std::string_view partner;  // WGSL over d: the other element of the pair
-  std::string_view turn;     // WGSL over at_row and d: (cos, sin signed as d's place in the pair)
 };
 
 const Row& row(const Node& n) { return *static_cast<const Row*>(n.def().row); }
@@ -188,29 +186,13 @@ Status shape(const Node& n, Shapes& s) {
   return row(n).layout == Layout::kInterleaved ? Status() : s.set(1, n.in(kXk).dims);
 }
 
-// One word of a result; @ is q or k.
-std::string rotate_function(char which) {
-  std::string text = R"(
-fn rotate_@(w: u32) {
-  var word = 0u;
-  for (var lane = 0u; lane < y@_lanes; lane++) {
-    let i = w * y@_lanes + lane;
-    if (i >= params.n_@) { break; }
-    let d = i % params.size;
-    var v = load_x@(i);
-    if (d < params.rotary) {
-      let t = turn(table_row(i / params.size, params.heads_@), d);
-      v = v * t.x + load_x@(i - d + partner(d)) * t.y;
-    }
-    word |= encode_y@(lane, v);
+std::string layout_name(Layout l) {
+  switch (l) {
+    case Layout::kAdjacent: return "adjacent";
+    case Layout::kHalves: return "halves";
+    case Layout::kInterleaved: return "interleaved";
   }
-  y@[w] = word;
-}
-)";
-  for (char& c : text) {
-    if (c == '@') c = which;
-  }
-  return text;
+  return "";
 }
 
 Status plan(const Node& n, Plan& p) {
@@ -235,23 +217,16 @@ Status plan(const Node& n, Plan& p) {
                                    .batch_stride = u32(r.batch_stride),
                                    .position_stride = u32(r.position_stride),
                                    .head_stride = u32(r.head_stride)};
-
-  std::string prelude = fmt::format(
-      "fn partner(d: u32) -> u32 {{ return {}; }}\n"
-      "fn turn(at_row: u32, d: u32) -> vec2<f32> {{ {} }}\n",
-      row(n).partner, row(n).turn);
-  prelude += rotate_function('q');
-  prelude += single ? "fn rotate_k(w: u32) {}\n" : rotate_function('k');
   std::vector<Bind> bind;
   if (single) {
-    bind = {{"xq", n.in(kX)}, {"freqs", n.in(kFreqs)}, {"yq", yq, Access::kWords}};
+    bind = {{"xq", n.in(kX)}, {"freqs", n.in(kFreqs)}, {"yq", yq}};
   } else {
-    bind = {{"xq", n.in(kXq)},      {"xk", n.in(kXk)},          {"cos_of", n.in(kCos)},
-            {"sin_of", n.in(kSin)}, {"yq", yq, Access::kWords}, {"yk", yk, Access::kWords}};
+    bind = {{"xq", n.in(kXq)},      {"xk", n.in(kXk)}, {"cos_of", n.in(kCos)},
+            {"sin_of", n.in(kSin)}, {"yq", yq},        {"yk", yk}};
   }
   return p.dispatch(n, {.shader = &shaders::rope,
+                        .options = {{"layout", layout_name(row(n).layout)}},
                         .variant = row(n).name,
-                        .prelude = prelude,
                         .bind = std::move(bind),
                         .params = bytes_of(params),
                         .live = {start},
@@ -321,16 +296,9 @@ constexpr Arg kHalvesArgs[] = {
 constexpr Arg kInterleavedArgs[] = {in("x", kFloats, 2), in("freqs", kFloats), out("y", kFloats)};
 
 constexpr Row kRows[] = {
-    {"et_vk.apply_rotary_emb.default", Layout::kAdjacent, kAdjacentArgs, "d ^ 1u",
-     "let at = at_row * (params.size / 2u) + d / 2u; let n = load_sin_of(at);"
-     " return vec2<f32>(load_cos_of(at), select(n, -n, (d & 1u) == 0u));"},
-    {"et_vk.apply_rotary_emb_hf.default", Layout::kHalves, kHalvesArgs,
-     "select(d - params.rotary / 2u, d + params.rotary / 2u, d < params.rotary / 2u)",
-     "let at = at_row * params.rotary + d; let n = load_sin_of(at);"
-     " return vec2<f32>(load_cos_of(at), select(n, -n, d < params.rotary / 2u));"},
-    {"et_vk.apply_rotary_emb_interleaved.default", Layout::kInterleaved, kInterleavedArgs, "d ^ 1u",
-     "let at = at_row * params.size + (d & 0xfffffffeu); let n = load_freqs(at + 1u);"
-     " return vec2<f32>(load_freqs(at), select(n, -n, (d & 1u) == 0u));"},
+    {"et_vk.apply_rotary_emb.default", Layout::kAdjacent, kAdjacentArgs},
+    {"et_vk.apply_rotary_emb_hf.default", Layout::kHalves, kHalvesArgs},
+    {"et_vk.apply_rotary_emb_interleaved.default", Layout::kInterleaved, kInterleavedArgs},
 };
 
 }  // namespace
