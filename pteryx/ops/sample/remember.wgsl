@@ -1,5 +1,9 @@
 // history[start + i] = tokens[i]. One invocation per token. Host guarantees: start + n <= size of history; start is live.
+#option live_slots
+#tensor tokens read i32
+#tensor history raw_write u32
 #include "common/index.wgsl"
+#include "common/live.wgsl"
 
 struct Params { n: u32, start: u32 }
 @group(0) @binding(0) var<uniform> params: Params;

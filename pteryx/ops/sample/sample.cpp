@@ -64,9 +64,9 @@ Status plan(const Node& n, Plan& p) {
                             .bind = {{"logits", logits},
                                      {"settings", n.in(kSettings)},
                                      {"history", n.in(kHistory)},
-                                     {"z", z, Access::kElements},
-                                     {"peaks", peaks, Access::kElements},
-                                     {"peak_ids", peak_ids, Access::kElements}},
+                                     {"z", z},
+                                     {"peaks", peaks},
+                                     {"peak_ids", peak_ids}},
                             .params = bytes_of(scale),
                             .live = {start},
                             .grid = per_group(blocks, p.caps())}));
@@ -74,15 +74,13 @@ Status plan(const Node& n, Plan& p) {
                                        .blocks = u32(blocks),
                                        .position = u32(count),
                                        .start = start.word};
-  const std::string prelude =
-      fmt::format("const threads: u32 = {}u;\n", p.caps().max_invocations >= 1024 ? 1024 : 256);
   return p.dispatch(n, {.shader = &shaders::sample_pick,
-                        .prelude = prelude,
+                        .options = {{"threads", p.caps().max_invocations >= 1024 ? 1024 : 256}},
                         .bind = {{"z", z},
                                  {"peaks", peaks},
                                  {"peak_ids", peak_ids},
                                  {"settings", n.in(kSettings)},
-                                 {"y", n.out(), Access::kRawWrite, "u32"}},
+                                 {"y", n.out()}},
                         .params = bytes_of(pick),
                         .live = {start},
                         .grid = {1, 1, 1}});
@@ -205,12 +203,11 @@ Status remember_plan(const Node& n, Plan& p) {
   const LiveInt start = n.live(kFirst);
   const int64_t count = n.in(kNew).numel();
   const shaders::RememberParams params{.n = u32(count), .start = start.word};
-  return p.dispatch(
-      n, {.shader = &shaders::remember,
-          .bind = {{"tokens", n.in(kNew)}, {"history", n.in(kMemory), Access::kRawWrite, "u32"}},
-          .params = bytes_of(params),
-          .live = {start},
-          .grid = per_element(count, p.caps())});
+  return p.dispatch(n, {.shader = &shaders::remember,
+                        .bind = {{"tokens", n.in(kNew)}, {"history", n.in(kMemory)}},
+                        .params = bytes_of(params),
+                        .live = {start},
+                        .grid = per_element(count, p.caps())});
 }
 
 Status remember_cpu(const Node& n, const Host& h) {

@@ -2,7 +2,16 @@
 // number that top_k, top_p and min_p leave, found digit by digit (8 bits a pass) in numbers mapped to integers of the same
 // order, then the highest sum of a number and its noise. Shares are integers of 2^-30 of the highest: sums do not hang on
 // the order of invocations.
-// Host guarantees: z and the peaks of its blocks come from sample_scale. params.start is live. The prelude gives `threads`.
+// Host guarantees: z and the peaks of its blocks come from sample_scale. params.start is live.
+#option threads 256..1024  // 256 or 1024
+#option live_slots
+#tensor z read f32
+#tensor peaks read f32
+#tensor peak_ids read i32
+#tensor settings read i32
+#tensor y raw_write u32
+const threads: u32 = $(threads)u;
+#include "common/live.wgsl"
 #include "sample/common/best.wgsl"
 #include "sample/common/settings.wgsl"
 

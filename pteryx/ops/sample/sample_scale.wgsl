@@ -2,7 +2,15 @@
 // Ids that may not be drawn, and logits that are not finite, get the lowest number. A block with a logit that is NaN or
 // +inf, which no model means, has the peak id -1.
 // Host guarantees: start + count <= size of history. params.start is live; `first` is the first element of the last row.
+#option live_slots
+#tensor logits read f16 | f32
+#tensor settings read i32
+#tensor history read i32
+#tensor z elements f32
+#tensor peaks elements f32
+#tensor peak_ids elements i32
 #include "common/index.wgsl"
+#include "common/live.wgsl"
 #include "sample/common/best.wgsl"
 #include "sample/common/settings.wgsl"
 
