@@ -42,7 +42,7 @@ enum class ArgKind : uint8_t {
 };
 
 // What elements of an index may be: places along one dim of another argument. The session refuses
-// those outside that come from an input, kernels report the others (Access::kIndex).
+// those outside that come from an input, kernels report the others (common/place.wgsl).
 struct IndexBound {
   enum class Along : uint8_t {
     kRows,      // its first dim

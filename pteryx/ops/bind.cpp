@@ -16,7 +16,7 @@ gpu::PipelineId create_pipeline(gpu::Device& device, const PlannedDispatch& d) {
   }
   return device.create_pipeline({.label = d.label,
                                  .code = d.code,
-                                 .constants = d.constants,
+                                 .constants = {},
                                  .bindings = kinds,
                                  .uses_f16 = d.f16,
                                  .uses_subgroups = d.subgroups,

@@ -175,9 +175,6 @@ class Shapes {
 
 enum class Access : uint8_t {
   kRead,      // load_T(i) -> T_t
-  kIndex,     // the same, and place_T(i, extent) -> i32: the place that element i names, or -1 for
-              // one outside [0, extent), which is reported. Bind::arg says which argument it is;
-              // Params has a `fault: u32`, which is Plan::fault()
   kWords,     // written a whole u32 word at a time: T[w] = word, with T_lanes elements a word and
               // encode_T(lane, v)
   kElements,  // written one element at a time: store_T(i, v); any thread may own any element
@@ -190,7 +187,6 @@ struct Bind {
   Tensor tensor;
   Access access = Access::kRead;
   std::string_view as = {};  // raw accesses: element type, e.g. "vec4<f32>"
-  size_t arg = 0;            // of an index: the argument whose bound it has
 };
 
 struct DispatchDesc {
@@ -203,7 +199,6 @@ struct DispatchDesc {
   // Of the params, those that the shader reads with `fn live(word: u32) -> i32`; any: the function
   // is there.
   std::vector<LiveInt> live = {};
-  std::vector<gpu::Constant> constants = {};
   gpu::Grid grid;
   bool f16 = false;  // text uses f16
   bool subgroups = false;
@@ -229,7 +224,6 @@ struct PlannedBinding {
 struct PlannedDispatch {
   std::string label;
   std::string code;
-  std::vector<gpu::Constant> constants;
   std::vector<PlannedBinding> bindings;  // binding 1, 2, ...
   std::vector<std::byte> params;
   gpu::Grid grid;

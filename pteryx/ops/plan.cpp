@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "pteryx/ops/index_bound.h"
 #include "pteryx/ops/kernel/library.h"
 #include "pteryx/ops/op.h"
 #include "pteryx/ops/shaders/pack.h"
@@ -55,7 +54,6 @@ std::string declare(size_t binding, const Bind& b, DType t) {
   text += fmt::format("alias {}_t = {};\n", b.name, ct);
   switch (b.access) {
     case Access::kRead:
-    case Access::kIndex:
       text += fmt::format("fn load_{}(i: u32) -> {} {{ {} }}\n", b.name, ct, load_body(t, b.name));
       break;
     case Access::kWords:
@@ -70,34 +68,6 @@ std::string declare(size_t binding, const Bind& b, DType t) {
     default: break;
   }
   return text;
-}
-
-// The place that an element of an index names. `reports`: one outside is told with
-// report_outside().
-std::string declare_place(const Bind& b, bool from_end, bool reports) {
-  return fmt::format(
-      "fn place_{0}(i: u32, extent: i32) -> i32 {{\n"
-      "  let value = load_{0}(i);\n"
-      "  let place = {1};\n"
-      "  if (place >= 0 && place < extent) {{ return place; }}\n"
-      "  {2}\n"
-      "  return -1;\n}}\n",
-      b.name, from_end ? "select(value, value + extent, value < 0)" : "value",
-      reports ? fmt::format("report_outside({}u, i, value, extent);", b.arg) : "");
-}
-
-// Whoever finds the slot of its node untouched fills it; see kFaultWords.
-std::string declare_faults(size_t binding) {
-  return fmt::format(
-      "@group(0) @binding({0}) var<storage, read_write> faults: array<atomic<u32>>;\n"
-      "fn report_outside(arg: u32, element: u32, value: i32, extent: i32) {{\n"
-      "  let at = params.fault * {1}u;\n"
-      "  if (atomicOr(&faults[at], {2}u) != 0u) {{ return; }}\n"
-      "  atomicStore(&faults[at], {2}u | arg);\n"
-      "  atomicStore(&faults[at + 1u], element);\n"
-      "  atomicStore(&faults[at + 2u], bitcast<u32>(value));\n"
-      "  atomicStore(&faults[at + 3u], u32(extent));\n}}\n",
-      binding, kFaultWords, kFaultRaised);
 }
 
 }  // namespace
@@ -208,7 +178,6 @@ Status Plan::dispatch_kernel(const Node& n, const DispatchDesc& desc, const Kern
   }
   if (!desc.variant.empty()) d.label += fmt::format("/{}", desc.variant);
   d.code = kernel.code;
-  d.constants = desc.constants;
   d.params.assign(desc.params.begin(), desc.params.end());
   d.grid = desc.grid;
   d.f16 = kernel.f16;
@@ -252,7 +221,6 @@ Status Plan::dispatch(const Node& n, DispatchDesc desc) {
   };
   std::vector<Repack> repacks;
   std::string declarations;
-  bool reports = false;
   for (size_t i = 0; i < desc.bind.size(); ++i) {
     Bind& b = desc.bind[i];
     DType t = gpu_type(b.tensor.dtype);
@@ -263,10 +231,6 @@ Status Plan::dispatch(const Node& n, DispatchDesc desc) {
       t = wide.dtype;
     }
     declarations += declare(i + 1, b, t);
-    if (b.access == Access::kIndex) {
-      declarations += declare_place(b, n.def().args[b.arg].bound->from_end, fault_.has_value());
-      reports = fault_.has_value();
-    }
     d.label += fmt::format("{}{}", i == 0 ? "/" : ",", name(t));
     PlannedBinding bound = binding(b.tensor);
     bound.written = b.access == Access::kWords || b.access == Access::kElements ||
@@ -289,17 +253,11 @@ Status Plan::dispatch(const Node& n, DispatchDesc desc) {
       declarations += "fn live(word: u32) -> i32 { return i32(word); }\n";
     }
   }
-  if (reports) {
-    declarations += declare_faults(d.bindings.size() + 1);
-    d.bindings.push_back({.kind = PlannedBinding::Kind::kFaults, .written = true});
-    d.label += "/faults";
-  }
   d.code.reserve(declarations.size() + desc.prelude.size() + (*kernel)->code.size() + 8);
   d.code += declarations;
   d.code += desc.prelude;
   d.code += '\n';
   d.code += (*kernel)->code;
-  d.constants = std::move(desc.constants);
   d.params.assign(desc.params.begin(), desc.params.end());
   d.grid = desc.grid;
   d.f16 = desc.f16;

@@ -10,15 +10,12 @@ namespace {
 
 uint32_t product_of(const PlannedDispatch& d, const std::string& factors);
 
-// A name or number, from constants the plan sets or the text declares; 0 if it is neither.
+// A name or number, from constants that the text declares; 0 if it is neither.
 uint32_t size_of(const PlannedDispatch& d, const std::string& word) {
   if (std::isdigit(static_cast<unsigned char>(word[0])) != 0)
     return static_cast<uint32_t>(std::stoul(word));
-  for (const gpu::Constant& c : d.constants) {
-    if (c.name == word) return static_cast<uint32_t>(c.value);
-  }
   std::smatch found;
-  const std::regex declared("(?:const|override) +" + word + " *(?:: *u32)? *= *([^;+/-]+);");
+  const std::regex declared("const +" + word + " *(?:: *u32)? *= *([^;+/-]+);");
   return std::regex_search(d.code, found, declared) ? product_of(d, found[1]) : 0;
 }
 
