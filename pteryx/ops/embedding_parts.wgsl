@@ -15,12 +15,13 @@
 #end
 #tensor indices read i32
 #if codes != none
-#tensor scales read
+#tensor scales read f16 | f32
 #end
 #if has_zeros
 #tensor zeros read
 #end
 #tensor y words
+#require codes == none || y_type == f16 || y_type == f32
 #include "common/index.wgsl"
 
 struct Params { count: u32, width: u32, vocabulary: u32, first: u32, rows: u32, row: u32, group: u32, scale_row: u32, fault: u32 }

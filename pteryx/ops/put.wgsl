@@ -30,8 +30,8 @@ struct Params {
 // begin: the element before; take: src element `at` into it; finish: its bits in their lane.
 #if what == add
 alias acc = y_t;
-fn begin(i: u32, lane: u32, word: u32) -> acc { return load_x(i); }
-fn take(v: acc, at: u32) -> acc { return v + load_src(at); }
+fn begin(i: u32, lane: u32, word: u32) -> acc { return y_t(load_x(i)); }
+fn take(v: acc, at: u32) -> acc { return v + y_t(load_src(at)); }
 fn finish(lane: u32, v: acc) -> u32 { return encode_y(lane, v); }
 #else
 alias acc = u32;

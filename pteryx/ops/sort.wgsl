@@ -53,7 +53,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   if (place >= params.count) { return; }
   let at = (outer * params.count + place) * params.inner + c;
 #if has_values
-  store_values(at, value);
+  store_values(at, values_t(value));
 #end
 #if has_indices
   store_indices(at, i32(k));

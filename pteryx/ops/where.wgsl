@@ -5,7 +5,8 @@
 #option raw                // choose: a and b have the element type of y
 #option has_a              // choose without a: params.fill instead
 #option has_b
-#require has_b || rule == clamp
+#require rule == clamp || has_b
+#require rule == choose || !raw
 #tensor c read
 #if has_a && raw
 #tensor a raw u32
