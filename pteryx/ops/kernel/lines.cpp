@@ -134,6 +134,7 @@ const OptionValue* Options::find(std::string_view name) const {
 
 std::string Options::describe() const {
   std::vector<std::string> all;
+  all.reserve(values_.size());
   for (const auto& [name, value] : values_)
     all.push_back(fmt::format("{}={}", name, to_text(value)));
   return fmt::format("{}", fmt::join(all, ", "));
