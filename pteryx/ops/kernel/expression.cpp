@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include <fmt/format.h>
 
 #include "pteryx/base/checked.h"
+#include "pteryx/ops/kernel/lines.h"
 
 namespace pteryx::ops {
 namespace {
@@ -104,11 +104,9 @@ class Parser {
     const std::string_view token = text_.substr(begin, at_ - begin);
     if (token.empty()) return fail("missing value");
     if (is_digit(token[0])) {
-      int32_t n = 0;
-      const auto [end, error] = std::from_chars(token.begin(), token.end(), n);
-      if (error != std::errc() || end != token.end())
-        return fail(fmt::format("'{}' is no number", token));
-      return NamedValue{.value = int64_t{n}};
+      const auto n = parse_int(token);
+      if (!n) return fail(fmt::format("'{}' is no number", token));
+      return NamedValue{.value = *n};
     }
     if (auto known = names_(token)) return *std::move(known);
     return NamedValue{.value = std::string(token)};

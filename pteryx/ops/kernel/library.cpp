@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,7 +15,6 @@ namespace {
 class Library {
  public:
   Result<std::shared_ptr<const Kernel>> kernel(std::string_view file, const Options& options) {
-    const std::scoped_lock lock(mutex_);
     std::shared_ptr<const Kernel>& known = kernels_[{std::string(file), options}];
     if (known == nullptr) {
       PTERYX_ASSIGN(Kernel made, expand_kernel(file, options, kernel_file));
@@ -26,7 +24,6 @@ class Library {
   }
 
   bool has_option(std::string_view file, std::string_view option) {
-    const std::scoped_lock lock(mutex_);
     auto it = options_.find(file);
     if (it == options_.end()) {
       auto declared = declared_options(file, kernel_file);
@@ -39,14 +36,15 @@ class Library {
   }
 
  private:
-  std::mutex mutex_;
   std::map<std::pair<std::string, Options>, std::shared_ptr<const Kernel>> kernels_;
   std::map<std::string, std::vector<OptionDeclaration>, std::less<>> options_;
 };
 
+// Of each thread, so that none waits for another; never destroyed, since the web has no end of a
+// thread.
 Library& library() {
-  static Library all;
-  return all;
+  thread_local Library* const all = new Library;  // NOLINT(cppcoreguidelines-owning-memory)
+  return *all;
 }
 
 }  // namespace

@@ -31,8 +31,8 @@ bool is_name(std::string_view s) {
 
 std::optional<int64_t> parse_int(std::string_view s) {
   int32_t n = 0;
-  const auto [end, error] = std::from_chars(s.begin(), s.end(), n);
-  if (s.empty() || error != std::errc() || end != s.end()) return std::nullopt;
+  const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), n);
+  if (s.empty() || error != std::errc() || end != s.data() + s.size()) return std::nullopt;
   return n;
 }
 
