@@ -17,17 +17,7 @@
 struct Params { n: u32, channels: u32, inner: u32, eps: f32 }
 @group(0) @binding(0) var<uniform> params: Params;
 
-fn affine(v: f32, c: u32) -> f32 {
-#if has_weight && has_bias
-  return v * load_weight(c) + load_bias(c);
-#elif has_weight
-  return v * load_weight(c);
-#elif has_bias
-  return v + load_bias(c);
-#else
-  return v;
-#end
-}
+#include "common/affine.wgsl"
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,

@@ -50,24 +50,16 @@ fn offset(row: u32, k: u32) -> u32 {
 #end
 }
 
-fn affine(v: f32, row: u32, k: u32) -> f32 {
+fn channel(row: u32, k: u32) -> u32 {
 #if rows == channels
-  let c = row;
+  return row;
 #elif rows == groups
-  let c = row % params.groups * params.channels + k / params.inner;
+  return row % params.groups * params.channels + k / params.inner;
 #else
-  let c = k;
-#end
-#if has_weight && has_bias
-  return v * load_weight(c) + load_bias(c);
-#elif has_weight
-  return v * load_weight(c);
-#elif has_bias
-  return v + load_bias(c);
-#else
-  return v;
+  return k;
 #end
 }
+#include "common/affine.wgsl"
 
 // The k of an invocation's s-th item.
 fn item(lane: u32, s: u32) -> u32 { return (lane + s / y_lanes * team) * y_lanes + s % y_lanes; }
@@ -138,7 +130,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     if (k < params.length) {
       var word = 0u;
       for (var j = 0u; j < y_lanes; j++) {
-        word |= encode_y(j, affine(((kept[i * y_lanes + j] - mean_of_row) - left) * scale, row, k + j));
+        word |= encode_y(j, affine(((kept[i * y_lanes + j] - mean_of_row) - left) * scale, channel(row, k + j)));
       }
       y[offset(row, k) / y_lanes] = word;
     }
@@ -147,7 +139,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   for (var k = lane * y_lanes; k < params.length; k += team * y_lanes) {
     var word = 0u;
     for (var j = 0u; j < y_lanes; j++) {
-      word |= encode_y(j, affine(((load_x(offset(row, k + j)) - mean_of_row) - left) * scale, row, k + j));
+      word |= encode_y(j, affine(((load_x(offset(row, k + j)) - mean_of_row) - left) * scale, channel(row, k + j)));
     }
     y[offset(row, k) / y_lanes] = word;
   }

@@ -120,7 +120,27 @@ Tensor Plan::scratch(DType dtype, const Dims& dims) {
 
 namespace {
 
-bool is_subword(DType t) { return size_bytes(t) < 4; }
+// Element stores of sub-word types go through a scratch of full words and are packed afterwards.
+struct Repack {
+  Tensor from;
+  Tensor to;
+};
+Tensor widened(Plan& p, const Tensor& t, std::vector<Repack>& repacks) {
+  if (size_bytes(gpu_type(t.dtype)) >= 4) return t;
+  const Tensor wide = p.scratch(is_float(t.dtype) ? DType::kF32 : DType::kI32, t.dims);
+  repacks.push_back({wide, t});
+  return wide;
+}
+Status pack(const Node& n, Plan& p, const std::vector<Repack>& repacks) {
+  for (const Repack& r : repacks) {
+    const shaders::PackParams params{.n = u32(r.to.numel())};
+    PTERYX_TRY(p.dispatch(n, {.shader = &shaders::pack,
+                              .bind = {{"x", r.from}, {"y", r.to}},
+                              .params = bytes_of(params),
+                              .grid = per_element(words(r.to.numel(), r.to.dtype), p.caps())}));
+  }
+  return {};
+}
 
 // Those that files may declare whatever they compute: the types of tensors, and what the node is
 // told besides its params.
@@ -141,10 +161,6 @@ void add_options(const DispatchDesc& desc, bool reports, Options& to) {
 Status Plan::dispatch_kernel(const Node& n, const DispatchDesc& desc, const Kernel& kernel) {
   PlannedDispatch d;
   d.label = std::string(desc.shader->name);
-  struct Repack {
-    Tensor from;
-    Tensor to;
-  };
   std::vector<Repack> repacks;
   size_t used = 0;
   for (const KernelTensor& t : kernel.tensors) {
@@ -160,13 +176,8 @@ Status Plan::dispatch_kernel(const Node& n, const DispatchDesc& desc, const Kern
       return n.fail(Code::kInvalidProgram,
                     fmt::format("{}: nothing is bound to {}", d.label, t.name));
     ++used;
-    Tensor tensor = b->tensor;
-    // Element stores of sub-word types go through a scratch of full words and are packed
-    // afterwards.
-    if (t.access == KernelTensor::Access::kElements && is_subword(gpu_type(tensor.dtype))) {
-      tensor = scratch(is_float(tensor.dtype) ? DType::kF32 : DType::kI32, tensor.dims);
-      repacks.push_back({tensor, b->tensor});
-    }
+    const bool elements = t.access == KernelTensor::Access::kElements;
+    const Tensor tensor = elements ? widened(*this, b->tensor, repacks) : b->tensor;
     PlannedBinding bound = binding(tensor);
     bound.written = t.is_written();
     d.bindings.push_back(bound);
@@ -184,14 +195,7 @@ Status Plan::dispatch_kernel(const Node& n, const DispatchDesc& desc, const Kern
   d.subgroups = kernel.subgroups;
   d.subgroup_matrix = kernel.subgroup_matrix;
   dispatches.push_back(std::move(d));
-  for (const Repack& r : repacks) {
-    const shaders::PackParams params{.n = u32(r.to.numel())};
-    PTERYX_TRY(dispatch(n, {.shader = &shaders::pack,
-                            .bind = {{"x", r.from}, {"y", r.to}},
-                            .params = bytes_of(params),
-                            .grid = per_element(words(r.to.numel(), r.to.dtype), caps())}));
-  }
-  return {};
+  return pack(n, *this, repacks);
 }
 
 Status Plan::dispatch(const Node& n, DispatchDesc desc) {
@@ -214,22 +218,12 @@ Status Plan::dispatch(const Node& n, DispatchDesc desc) {
   if (!(*kernel)->tensors.empty()) return dispatch_kernel(n, desc, **kernel);
   PlannedDispatch d;
   d.label = fmt::format("{}{}{}", desc.shader->name, desc.variant.empty() ? "" : "/", desc.variant);
-  // Element stores of sub-word types go through a scratch of full words and are packed afterwards.
-  struct Repack {
-    Tensor from;
-    Tensor to;
-  };
   std::vector<Repack> repacks;
   std::string declarations;
   for (size_t i = 0; i < desc.bind.size(); ++i) {
     Bind& b = desc.bind[i];
-    DType t = gpu_type(b.tensor.dtype);
-    if (b.access == Access::kElements && size_bytes(t) < 4) {
-      const Tensor wide = scratch(is_float(t) ? DType::kF32 : DType::kI32, b.tensor.dims);
-      repacks.push_back({wide, b.tensor});
-      b.tensor = wide;
-      t = wide.dtype;
-    }
+    if (b.access == Access::kElements) b.tensor = widened(*this, b.tensor, repacks);
+    const DType t = gpu_type(b.tensor.dtype);
     declarations += declare(i + 1, b, t);
     d.label += fmt::format("{}{}", i == 0 ? "/" : ",", name(t));
     PlannedBinding bound = binding(b.tensor);
@@ -238,9 +232,7 @@ Status Plan::dispatch(const Node& n, DispatchDesc desc) {
     d.bindings.push_back(bound);
   }
   if (!desc.live.empty()) {
-    const bool slots = std::any_of(desc.live.begin(), desc.live.end(),
-                                   [](const LiveInt& v) { return v.is_slot(); });
-    if (slots) {
+    if (std::ranges::any_of(desc.live, &LiveInt::is_slot)) {
       declarations += fmt::format(
           "@group(0) @binding({}) var<storage, read> live_scalars: array<i32>;\n"
           "fn live(word: u32) -> i32 {{\n"
@@ -264,14 +256,7 @@ Status Plan::dispatch(const Node& n, DispatchDesc desc) {
   d.subgroups = desc.subgroups;
   d.subgroup_matrix = desc.subgroup_matrix;
   dispatches.push_back(std::move(d));
-  for (const Repack& r : repacks) {
-    const shaders::PackParams params{.n = u32(r.to.numel())};
-    PTERYX_TRY(dispatch(n, {.shader = &shaders::pack,
-                            .bind = {{"x", r.from}, {"y", r.to}},
-                            .params = bytes_of(params),
-                            .grid = per_element(words(r.to.numel(), r.to.dtype), caps())}));
-  }
-  return {};
+  return pack(n, *this, repacks);
 }
 
 TensorMeta strided_meta(const Dims& dims, const Dims& strides) {
