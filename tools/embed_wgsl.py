@@ -11,7 +11,7 @@ import re
 import sys
 
 INCLUDE = re.compile(r'^\s*#\s*include\b\s*(.*?)\s*$')
-QUOTED = re.compile(r'^"([^"]+)"(\s+\w+=\S+)*$')
+QUOTED = re.compile(r'^"([^"]+)"(\s+[a-z_]+=.*)?$')
 PARAMS = re.compile(r"\bstruct\s+Params\s*\{")
 MEMBER = re.compile(r"^(\w+)\s*:\s*(.+)$", re.DOTALL)
 ARRAY = re.compile(r"^array<(vec4<[uif]32>),(\d+)>$")

@@ -2,7 +2,7 @@
 //
 //   #option NAME                 yes or no
 //   #option NAME 1..8            a number
-//   #option NAME plain | norm    one of these words
+//   #option NAME plain | norm    one of these words, or numbers
 //   #option NAME text            a piece of WGSL, such as an expression over a and b
 //   #require EXPRESSION          combinations of options that are none are refused
 //   #enable f16                  what the code asks of the device: f16, subgroups, subgroup_matrix
@@ -59,12 +59,12 @@ class Options {
 };
 
 struct OptionDeclaration {
-  enum class Kind : uint8_t { kFlag, kRange, kWords, kText };
+  enum class Kind : uint8_t { kFlag, kRange, kChoice, kText };
   std::string name;
   Kind kind = Kind::kFlag;
   int64_t low = 0;
   int64_t high = 1;  // included
-  std::vector<std::string> words;
+  std::vector<OptionValue> choices;
 
   // Whether a value is one of those declared.
   bool takes(const OptionValue& v) const;

@@ -77,12 +77,14 @@ Result<OptionDeclaration> parse_option(std::string_view rest) {
     o.high = *high;
     return o;
   }
-  o.kind = OptionDeclaration::Kind::kWords;
+  o.kind = OptionDeclaration::Kind::kChoice;
   while (!rest.empty()) {
     const size_t bar = std::min(rest.find('|'), rest.size());
-    o.words.emplace_back(trimmed(rest.substr(0, bar)));
-    if (!is_name(o.words.back()))
-      return invalid_argument(fmt::format("option {}: '{}' is no word", o.name, o.words.back()));
+    const std::string_view word = trimmed(rest.substr(0, bar));
+    const auto n = parse_int(word);
+    if (!n && !is_name(word))
+      return invalid_argument(fmt::format("option {}: '{}' is no word", o.name, word));
+    o.choices.push_back(n ? OptionValue(*n) : OptionValue(std::string(word)));
     rest.remove_prefix(std::min(bar + 1, rest.size()));
   }
   return o;
@@ -141,17 +143,22 @@ std::string Options::describe() const {
 }
 
 bool OptionDeclaration::takes(const OptionValue& v) const {
-  if (const auto* n = std::get_if<int64_t>(&v))
-    return (kind == Kind::kFlag || kind == Kind::kRange) && *n >= low && *n <= high;
-  if (kind == Kind::kText) return true;
-  return std::ranges::find(words, std::get<std::string>(v)) != words.end();
+  if (kind == Kind::kChoice) return std::ranges::find(choices, v) != choices.end();
+  const auto* n = std::get_if<int64_t>(&v);
+  if (kind == Kind::kText) return n == nullptr;
+  return n != nullptr && *n >= low && *n <= high;
 }
 
 std::string OptionDeclaration::describe() const {
   switch (kind) {
     case Kind::kFlag: return "0 or 1";
     case Kind::kRange: return fmt::format("{}..{}", low, high);
-    case Kind::kWords: return fmt::format("{}", fmt::join(words, " | "));
+    case Kind::kChoice: {
+      std::vector<std::string> words;
+      words.reserve(choices.size());
+      for (const OptionValue& v : choices) words.push_back(to_text(v));
+      return fmt::format("{}", fmt::join(words, " | "));
+    }
     case Kind::kText: return "text";
   }
   return "";

@@ -17,8 +17,8 @@ std::vector<OptionValue> values_of(const OptionDeclaration& o, const Options& te
   if (o.kind == OptionDeclaration::Kind::kText) {
     const OptionValue* text = texts.find(o.name);
     all.push_back(text == nullptr ? OptionValue(std::string()) : *text);
-  } else if (o.kind == OptionDeclaration::Kind::kWords) {
-    all.assign(o.words.begin(), o.words.end());
+  } else if (o.kind == OptionDeclaration::Kind::kChoice) {
+    all = o.choices;
   } else {
     for (int64_t i = o.low; i <= o.high; ++i) all.emplace_back(i);
   }

@@ -29,7 +29,7 @@ OptionValue draw(std::string_view file, const OptionDeclaration& o, std::mt19937
     EXPECT_NE(it, kTexts.end()) << file << ": " << o.name;
     return it == kTexts.end() ? std::string() : it->second;
   }
-  if (o.kind == OptionDeclaration::Kind::kWords) return o.words[random() % o.words.size()];
+  if (o.kind == OptionDeclaration::Kind::kChoice) return o.choices[random() % o.choices.size()];
   return o.low + static_cast<int64_t>(random() % static_cast<uint64_t>(o.high - o.low + 1));
 }
 

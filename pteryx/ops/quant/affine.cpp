@@ -118,17 +118,12 @@ Status plan(const Node& n, Plan& p) {
   std::vector<Bind> bind = {{"x", x}};
   if (tensors(n)) bind.push_back({"scales", n.in(scale_arg(n))});
   if (has_zero_tensor(n)) bind.push_back({"zeros", n.in(zero_arg(n))});
-  bind.push_back({"y", y, Access::kWords});
-  const std::string prelude = fmt::format(
-      "fn scale(at: u32) -> f32 {{ return {}; }}\nfn zero(at: u32) -> f32 {{ return {}; }}\n"
-      "fn convert(x: x_t, scale: f32, zero: f32) -> y_t {{ return {}; }}\n",
-      tensors(n) ? "load_scales(at)" : "params.scale",
-      has_zero_tensor(n) ? "f32(load_zeros(at))" : "params.zero",
-      row(n).to_codes ? "y_t(clamp(round(f32(x) * (1.0 / scale)) + zero, params.qmin, params.qmax))"
-                      : "y_t((f32(x) - zero) * scale)");
+  bind.push_back({"y", y});
   return p.dispatch(n, {.shader = &shaders::affine,
+                        .options = {{"to_codes", row(n).to_codes ? 1 : 0},
+                                    {"has_scales", tensors(n) ? 1 : 0},
+                                    {"has_zeros", has_zero_tensor(n) ? 1 : 0}},
                         .variant = row(n).to_codes ? "to_codes" : "to_numbers",
-                        .prelude = prelude,
                         .bind = std::move(bind),
                         .params = bytes_of(params),
                         .grid = per_element(words(y.numel(), y.dtype), p.caps())});

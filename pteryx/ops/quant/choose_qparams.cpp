@@ -110,15 +110,6 @@ Status shape(const Node& n, Shapes& s) {
   return {};
 }
 
-// From the end of the range whose rounding error is smaller, or from the low end.
-constexpr std::string_view kFromBothEnds =
-    "fn zero_of(lo: f32, hi: f32, scale: f32) -> f32 {\n"
-    "  let low = lo / scale;\n  let high = hi / scale;\n"
-    "  let from_low = params.qmin + low + params.qmax + high > 0.0;\n"
-    "  return round(select(params.qmax - high, params.qmin - low, from_low));\n}\n";
-constexpr std::string_view kFromLowEnd =
-    "fn zero_of(lo: f32, hi: f32, scale: f32) -> f32 { return params.qmin - round(lo / scale); }\n";
-
 template <FoldRoute R>
 Status plan(const Node& n, Plan& p) {
   PTERYX_ASSIGN(const Choice c, describe(n));
@@ -128,16 +119,13 @@ Status plan(const Node& n, Plan& p) {
                                             .qmin = static_cast<float>(c.qmin),
                                             .qmax = static_cast<float>(c.qmax),
                                             .eps = static_cast<float>(c.eps)};
-  const std::string prelude = fmt::format(
-      "{}{}", row(n).form == Form::kPerToken ? kFromBothEnds : kFromLowEnd, f.prelude());
+  Options options = f.options();
+  options.set("zero_from", row(n).form == Form::kPerToken ? "nearer" : "low");
   return p.dispatch(n, {.shader = &shaders::choose_qparams,
-                        .prelude = prelude,
-                        .bind = {{"x", n.in(kX)},
-                                 {"scale", n.out(0), Access::kElements},
-                                 {"zero", n.out(1), Access::kElements}},
+                        .options = std::move(options),
+                        .bind = {{"x", n.in(kX)}, {"scale", n.out(0)}, {"zero", n.out(1)}},
                         .params = bytes_of(params),
-                        .grid = f.grid(c.rows, p.caps()),
-                        .subgroups = f.block != 0});
+                        .grid = f.grid(c.rows, p.caps())});
 }
 
 constexpr Route kRoutes[] = {

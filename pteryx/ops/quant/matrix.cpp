@@ -102,7 +102,7 @@ Status plan_matrix(const Node& n, Plan& p) {
   std::vector<Bind> bind = {
       {"a", a, Access::kRawRead, "vec4<u32>"}, bind_vectors(d), {"scales", d.scales}};
   if (whole) {
-    bind_results(d, bind);
+    bind_texts(d, bind);
   } else {
     bind.push_back({"y", y, Access::kWords});
   }

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "pteryx/ops/quant/texts.h"
+#include "pteryx/ops/quant/parts.h"
 #include "pteryx/ops/table.h"
 
 namespace pteryx::ops {

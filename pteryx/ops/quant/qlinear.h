@@ -37,6 +37,10 @@ struct QLinear {
   std::optional<Tensor> row_scale;
   std::optional<Tensor> row_zero;
   std::optional<Tensor> residual;  // added to y, as many elements
+  // Where set, rows of x are first divided by their RMS (with eps), and multiplied by this.
+  std::optional<Tensor> norm;
+  double eps = 0;
+  bool gated = false;  // y = silu(the first half of the columns) * the second half
   Tensor y;
   std::vector<Tensor>
       more;  // results behind y: each has the columns that follow, in multiples of 4

@@ -1,2 +1,2 @@
-#include "quant/common/qlinear.wgsl"
+#include "quant/kernels/common/params.wgsl"
 #include "common/halves.wgsl"

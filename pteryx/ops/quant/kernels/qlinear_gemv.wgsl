@@ -1,13 +1,42 @@
-// y[m, n] = finish(sum over k of x[m, k] * code[n, k] * scale(n, k)).
+// y[m, n] = finish(sum over k of x[m, k] * code[n, k] * scale[n, k]).
 // A few rows of x. A team of invocations makes `rows` x 4 results and shares out k: each reads one fetch of four rows of
 // weights (16 bytes where rows allow it), so that neighbours read side by side, and unpacks it once for all rows of x.
 // Bytes: the weights once, x from the cache. Bound by memory while rows are few.
-// Host guarantees: m <= rows <= 8. The prelude also gives `rows` and the fold.
-#include "quant/common/qlinear.wgsl"
+// Host guarantees: m <= rows.
+#option rows 1..8
+#option x_type f16 | f32 | i8
+#option x_fours
+#option codes nibbles | bytes
+#option grouped
+#option scale_for unit | four | code
+#option scales_type f16 | f32
+#option results 1..4
+#option parts
+#option row_words
+#option has_bias
+#if has_bias
+#option bias_type f16 | f32
+#end
+#option has_residual
+#if has_residual
+#option residual_type f16 | f32
+#end
+#option y_type f16 | f32
+#require results == 1 || row_words
+#option team 1..1024
+#option wg_size 1..1024
+#option block 0..1024
+#include "quant/kernels/common/params.wgsl"
+#include "quant/kernels/common/x.wgsl"
+#include "quant/kernels/common/weights.wgsl"
+#include "quant/kernels/common/results.wgsl"
+
+const rows: u32 = $(rows)u;
 
 // One value for each of four columns.
 alias acc = vec4<f32>;
 fn combine(a: acc, b: acc) -> acc { return a + b; }
+#include "common/fold.wgsl"
 
 @compute @workgroup_size(wg_size)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,

@@ -6,7 +6,7 @@
 #include "pteryx/ops/fold.h"
 #include "pteryx/ops/quant/dot4.h"
 #include "pteryx/ops/quant/matrix.h"
-#include "pteryx/ops/quant/texts.h"
+#include "pteryx/ops/quant/parts.h"
 #include "pteryx/ops/shaders/qlinear_gemv.h"
 #include "pteryx/ops/shaders/qlinear_naive.h"
 #include "pteryx/ops/shaders/qlinear_tiled.h"
@@ -20,21 +20,23 @@ constexpr int64_t kMaxGemvRows = 8;
 // Enough invocations to hide the latency of memory on the largest GPUs.
 constexpr int64_t kEnoughInvocations = 131072;
 
+std::string name_of(Codes codes) {
+  if (codes == Codes::kBytes) return "bytes";
+  return codes == Codes::kLowFirst ? "low_first" : "high_first";
+}
+
 Status plan_naive(const Node& n, Plan& p) {
   PTERYX_ASSIGN(const QLinear d, prepare(n, p));
-  const auto params = make_params(d);
-  const std::string prelude = fmt::format(
-      "{}{}{}fn x_at(m: u32, k: u32) -> f32 {{ return f32(load_x(m * params.k + k)){}; }}\n",
-      scale_text(d), code_text(d), finish_text(d), is_float(d.x.dtype) ? "" : " - params.x_zero");
-  const std::vector<Columns> all = results(d);
-  for (size_t j = 0; j < all.size(); ++j) {
-    const Columns& c = all[j];
+  Params params = make_params(d);
+  for (const Columns& c : results(d)) {
+    params.first_column = u32(c.first);
+    params.width = u32(c.width);
+    Options options = {{"codes", name_of(d.codes)}, {"grouped", d.scale_row == 0 ? 0 : 1}};
     std::vector<Bind> bind = {{"x", d.x}, {"weight", d.weight}, {"scales", d.scales}};
-    bind_added(d, bind);
-    bind.push_back({"y", c.y, Access::kWords});
-    const std::string text = prelude + columns_text(j);
+    set_finish(d, options, bind);
+    bind.push_back({"y", c.y});
     PTERYX_TRY(p.dispatch(n, {.shader = &shaders::qlinear_naive,
-                              .prelude = text,
+                              .options = std::move(options),
                               .bind = std::move(bind),
                               .params = bytes_of(params),
                               .grid = per_element(words(c.y.numel(), c.y.dtype), p.caps())}));
@@ -60,14 +62,13 @@ Status plan_gemv(const Node& n, Plan& p) {
   PTERYX_TRY(use_vectors(n, p, d));
   const Fold f = gemv_fold(d, R, p.caps());
   const uint32_t rows = std::bit_ceil(std::max(u32(d.m), 1U));
-  Pieces parts = pieces(d, fmt::format("const rows: u32 = {}u;\n{}", rows, f.prelude()), true);
-  const auto params = make_params(d);
+  Pieces parts = pieces(d, false, f.options().set("rows", rows));
+  const Params params = make_params(d);
   return p.dispatch(n, {.shader = &shaders::qlinear_gemv,
-                        .prelude = parts.prelude,
+                        .options = std::move(parts.options),
                         .bind = std::move(parts.bind),
                         .params = bytes_of(params),
-                        .grid = d.m == 0 ? gpu::Grid{0, 1, 1} : f.grid(up(d.n, 4), p.caps()),
-                        .subgroups = f.block != 0});
+                        .grid = d.m == 0 ? gpu::Grid{0, 1, 1} : f.grid(up(d.n, 4), p.caps())});
 }
 
 // Too few tiles for the GPU: cut k, so that parts of it run at once.
@@ -77,17 +78,6 @@ int64_t splits_of(const QLinear& d, int64_t tiles) {
   return std::min({d.k / 256, kEnoughTiles / tiles, int64_t{16}});
 }
 
-// Eight scaled weights for a tile.
-constexpr std::string_view kW8 =
-    "fn w4(n: u32, k: u32) -> vec4<f32> {\n"
-    "  return (quad(fetch(n, k / unit), k % unit / 4u, n, k / unit * unit) - code_offset) * "
-    "unit_scale(n, k);\n}\n"
-    "fn w8(n: u32, k: u32) -> array<vec4<f32>, 2> {\n"
-    "  var w = array<vec4<f32>, 2>(vec4<f32>(0.0), vec4<f32>(0.0));\n"
-    "  if (n < params.n && k < params.k) { w[0] = w4(n, k); }\n"
-    "  if (n < params.n && k + 4u < params.k) { w[1] = w4(n, k + 4u); }\n"
-    "  return w;\n}\n";
-
 template <int64_t Thread>
 Status plan_tiled(const Node& n, Plan& p) {
   PTERYX_ASSIGN(QLinear d, prepare(n, p));
@@ -95,7 +85,7 @@ Status plan_tiled(const Node& n, Plan& p) {
   constexpr int64_t kTile = Thread * 16;
   const int64_t tiles = up(d.m, kTile) * up(d.n, kTile);
   const int64_t splits = splits_of(d, tiles);
-  // Several results would make the text of each of an invocation's results long: a merge shares
+  // Several results would make the code of each of an invocation's results long: a merge shares
   // them out.
   const bool merged = splits > 1 || !d.more.empty();
   auto params = make_params(d);
@@ -106,10 +96,10 @@ Status plan_tiled(const Node& n, Plan& p) {
     params.splits = u32(splits);
     params.chunk = u32(up(up(d.k, splits), 32) * 32);
   }
-  Pieces parts = pieces(first, fmt::format("const thread: u32 = {}u;\n{}", Thread, kW8), !merged);
+  Pieces parts = pieces(first, merged, {{"thread", Thread}});
   PTERYX_TRY(p.dispatch(n, {.shader = &shaders::qlinear_tiled,
+                            .options = std::move(parts.options),
                             .variant = Thread == 8 ? "large" : "",
-                            .prelude = parts.prelude,
                             .bind = std::move(parts.bind),
                             .params = bytes_of(params),
                             .grid = per_group(tiles * splits, p.caps())}));

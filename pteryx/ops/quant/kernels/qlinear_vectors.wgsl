@@ -2,6 +2,8 @@
 // rows of bytes, laid out so that each starts at a multiple of 16 bytes; the rest of a row is 0. With `swap` the two
 // nibbles of every byte change places. One invocation per word of y.
 // Host guarantees: source has rows * from_bytes bytes, y rows * to_words words.
+#tensor source raw u32
+#tensor y raw_write u32
 #include "common/index.wgsl"
 
 struct Params { rows: u32, from_bytes: u32, to_words: u32, swap: u32 }

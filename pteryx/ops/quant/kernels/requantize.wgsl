@@ -1,6 +1,10 @@
 // y[m, k] = (clamp(round(x[m, k] / scale[m]) + zero[m], -128, 127) - zero[m]) * scale[m]: what is left of x after it
 // was 8-bit codes. One invocation per element.
 // Host guarantees: y is f32, n = rows * k.
+#tensor x read f16 | f32
+#tensor scale read f16 | f32
+#tensor zero read i8 | i32
+#tensor y words f32
 #include "common/index.wgsl"
 
 struct Params { n: u32, k: u32 }

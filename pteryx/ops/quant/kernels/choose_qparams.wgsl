@@ -1,7 +1,13 @@
 // Scale and zero point of 8-bit codes for each row of x: lo = min(x, 0), hi = max(x, 0) over the row,
 // scale = max((hi - lo) / (qmax - qmin), eps), zero = clamp(qmin - round(lo / scale), qmin, qmax).
 // A team of invocations works on one row. Host guarantees: x is [rows, length], qmin < qmax.
-// The prelude gives the fold and `fn zero_of(lo: f32, hi: f32, scale: f32) -> f32`, not yet clamped.
+#option zero_from low | nearer  // end of the range: the low one, or the one whose rounding error is smaller
+#option team 1..1024
+#option wg_size 1..1024
+#option block 0..1024
+#tensor x read f16 | f32
+#tensor scale elements f16 | f32
+#tensor zero elements bool | u8 | i8 | i32
 #include "common/index.wgsl"
 
 struct Params { rows: u32, length: u32, qmin: f32, qmax: f32, eps: f32 }
@@ -10,6 +16,19 @@ struct Params { rows: u32, length: u32, qmin: f32, qmax: f32, eps: f32 }
 // (smallest, largest), 0 among them.
 alias acc = vec2<f32>;
 fn combine(a: acc, b: acc) -> acc { return acc(min(a.x, b.x), max(a.y, b.y)); }
+#include "common/fold.wgsl"
+
+// Not yet clamped.
+fn zero_of(lo: f32, hi: f32, scale: f32) -> f32 {
+#if zero_from == low
+  return params.qmin - round(lo / scale);
+#else
+  let low = lo / scale;
+  let high = hi / scale;
+  let from_low = params.qmin + low + params.qmax + high > 0.0;
+  return round(select(params.qmax - high, params.qmin - low, from_low));
+#end
+}
 
 @compute @workgroup_size(wg_size)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,

@@ -1,4 +1,4 @@
-// y[m, n] = finish(sum over k of x[m, k] * code[n, k] * scale(n, k)).
+// y[m, n] = finish(sum over k of x[m, k] * code[n, k] * scale[n, k]).
 // A workgroup of 16 x 16 invocations makes a tile of y, `thread` x `thread` results each, from a tile of x and one of
 // weights in workgroup memory; weights are turned into numbers on their way there, and the next tiles are fetched while
 // these are multiplied.
@@ -6,9 +6,44 @@
 // x and 8 codes of weights per invocation and step.
 // k may be cut into `splits` parts of `chunk` (a multiple of 32), whose sums a merge adds up.
 // Host guarantees: a workgroup of 256 invocations and its 16 KiB fit the device.
-// The prelude also gives `thread` and `fn w8(n: u32, k: u32) -> array<vec4<f32>, 2>`: scaled weights at (n, k .. k+7), k
-// a multiple of 8, 0 outside.
-#include "quant/common/qlinear.wgsl"
+#option thread 4..8
+#require thread % 4 == 0
+#option x_type f16 | f32 | i8
+#option x_fours
+#option codes nibbles | bytes
+#option grouped
+#option scale_for unit | four | code
+#option scales_type f16 | f32
+#option results 1..4
+#option parts
+#option row_words
+#option has_bias
+#if has_bias
+#option bias_type f16 | f32
+#end
+#option has_residual
+#if has_residual
+#option residual_type f16 | f32
+#end
+#option y_type f16 | f32
+#require results == 1 || row_words
+#include "quant/kernels/common/params.wgsl"
+#include "quant/kernels/common/x.wgsl"
+#include "quant/kernels/common/weights.wgsl"
+#include "quant/kernels/common/results.wgsl"
+
+// Scaled weights at (n, k .. k+7), k a multiple of 8; 0 outside.
+fn w4(n: u32, k: u32) -> vec4<f32> {
+  return (quad(fetch(n, k / unit), k % unit / 4u, n, k / unit * unit) - code_offset) * unit_scale(n, k);
+}
+fn w8(n: u32, k: u32) -> array<vec4<f32>, 2> {
+  var w = array<vec4<f32>, 2>(vec4<f32>(0.0), vec4<f32>(0.0));
+  if (n < params.n && k < params.k) { w[0] = w4(n, k); }
+  if (n < params.n && k + 4u < params.k) { w[1] = w4(n, k + 4u); }
+  return w;
+}
+
+const thread: u32 = $(thread)u;
 
 const tile: u32 = thread * 16u;
 const quads: u32 = 32u / thread;  // fours of k in a tile: 8 or 4

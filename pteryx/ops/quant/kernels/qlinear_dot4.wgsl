@@ -1,0 +1,360 @@
+// y[m, n] = finish(sum over k of x[m, k] * code[n, k] * scale[n, k]).
+// A few rows of x with integer dot products. x becomes integers of `planes` signed bytes with a scale for each unit of k,
+// once per workgroup, in workgroup memory; a product with the codes of a unit is then exact, and is turned into a float
+// once. An invocation has `steps` units of `columns` rows of weights, `lanes` neighbours have units side by side, `across`
+// subgroups share out k, and `sets` of these make a workgroup.
+// Bytes: the weights once, all fetched before x is looked at. 2 * planes * rows dot products per 8 codes.
+// Host guarantees: m = rows; one scale per unit; lanes * across * steps units are a whole row, unless there are passes.
+// Codes and sums have names, and what is done with them is written out: compilers may keep arrays of them in memory.
+#option rows 1..8
+#option planes 2..3
+#option columns 4 | 8
+#option lanes 4 | 8 | 16 | 32
+#option across 1..16
+#option steps 1..4
+#option sets 1 | 2 | 4 | 8 | 16
+#option passes                              // a row has more units: the same again for those that follow
+#option x_form plain | norm | whole | rounded  // numbers; times norm, over their RMS; whole numbers; rounded to such by row
+#option gated                               // y = silu(first half of the columns) * second half
+#option scale_fours                         // four scales are one load
+#if x_form == norm
+#option norm_type f16 | f32
+#end
+#option x_type f16 | f32 | i8
+#option x_fours
+#option codes nibbles | bytes
+#option grouped
+#option scales_type f16 | f32
+#option results 1..4
+#option parts
+#option row_words
+#option has_bias
+#if has_bias
+#option bias_type f16 | f32
+#end
+#option has_residual
+#if has_residual
+#option residual_type f16 | f32
+#end
+#option y_type f16 | f32
+#require !parts && (results == 1 || row_words)
+#require columns <= lanes && rows * columns * steps <= 32
+#require lanes * across * sets <= 512
+#require x_type != i8 || x_form == whole
+#require x_form != whole || x_type == i8
+#require (x_form == plain || x_form == norm) || planes == 2
+#require !gated || (results == 1 && !has_residual && columns == 8)
+#require rows * lanes * across * steps * (planes * 32 + 16) + sets * across * rows * columns * 4 <= 32768
+#enable subgroups
+#if codes == bytes
+#let unit = 16
+#else
+#let unit = 32
+#end
+#let eights = unit / 8
+#let wide = lanes * across * steps
+#include "quant/kernels/common/params.wgsl"
+#include "quant/kernels/common/x.wgsl"
+#if x_form == norm
+#if norm_type == f32
+#tensor norm raw vec4<f32>
+#else
+#tensor norm raw vec2<u32>
+#end
+#end
+#if x_form == rounded
+#tensor row_scale read f16 | f32
+#tensor row_zero read i8
+#end
+#tensor weight raw vec4<u32>
+#include "quant/kernels/common/scale4.wgsl"
+#include "quant/kernels/common/results.wgsl"
+
+const rows: u32 = $(rows)u;
+const columns: u32 = $(columns)u;
+const lanes: u32 = $(lanes)u;
+const across: u32 = $(across)u;
+const sets: u32 = $(sets)u;
+const wg_size: u32 = lanes * across * sets;
+const unit: u32 = $(unit)u;
+const eights: u32 = $(eights)u;
+const wide: u32 = $(wide)u;  // units of a pass
+const items: u32 = rows * wide * eights;
+
+// [row][plane][pair of eights][unit][eight of the pair]: first and second codes of an eight.
+var<workgroup> x_bytes: array<vec2<u32>, $(rows * planes * wide * eights)>;
+// The scale of a unit, and what code 0 adds to its product.
+var<workgroup> x_scale: array<vec2<f32>, $(rows * wide)>;
+#if planes == 3
+var<workgroup> x_high: array<i32, $(rows * wide)>;  // the same of the third plane
+#end
+#if x_form == norm
+var<workgroup> x_squares: array<f32, $(rows * wide * eights / lanes)>;
+#end
+var<workgroup> totals: array<f32, $(sets * across * rows * columns)>;
+
+fn packed(b: vec4<u32>) -> u32 {
+  return (b.x & 0xffu) | ((b.y & 0xffu) << 8u) | ((b.z & 0xffu) << 16u) | (b.w << 24u);
+}
+fn sum_of_bytes(word: u32) -> i32 { return dot4I8Packed(word, 0x01010101u); }
+
+// Rounds eight of x, of a unit that as many neighbours have as it has eights. Every invocation calls it.
+fn store_x(item: u32, first_unit: u32, inside: bool) {
+  let e = item % eights;
+  let u = item / eights % wide;
+  let m = item / (eights * wide);
+  let k = (first_unit + u) * unit + e * 8u;
+  var low = x4(m, k);
+  var high = x4(m, k + 4u);
+#if x_form == norm
+  var squares = dot(low, low) + dot(high, high);
+  for (var step = 1u; step < lanes; step *= 2u) { squares += subgroupShuffleXor(squares, step); }
+#if passes
+  if (inside && item % lanes == 0u) { x_squares[item / lanes] += squares; }
+#else
+  if (inside && item % lanes == 0u) { x_squares[item / lanes] = squares; }
+#end
+  low *= norm4(k);
+  high *= norm4(k + 4u);
+#end
+#if x_form == whole
+  let size = 1.0;
+  const factor = 1.0;
+#elif x_form == rounded
+  let size = load_row_scale(m);
+  const factor = 1.0;
+  let zero = f32(load_row_zero(m));
+  low = clamp(round(low * (1.0 / size)) + zero, vec4<f32>(-128.0), vec4<f32>(127.0)) - zero;
+  high = clamp(round(high * (1.0 / size)) + zero, vec4<f32>(-128.0), vec4<f32>(127.0)) - zero;
+#else
+  // Compared as integers, so that what is not a number counts as the largest, and shows in the result.
+  let bits = max(bitcast<vec4<u32>>(low) & vec4<u32>(0x7fffffffu), bitcast<vec4<u32>>(high) & vec4<u32>(0x7fffffffu));
+  var top = max(max(bits.x, bits.y), max(bits.z, bits.w));
+  for (var step = 1u; step < eights; step *= 2u) { top = max(top, subgroupShuffleXor(top, step)); }
+  let largest = bitcast<f32>(top);
+#if planes == 3
+  const limit = 8323072.0;  // 127 * 2^16
+#else
+  const limit = 32512.0;  // 127 * 2^8
+#end
+  // Below this the quotient would overflow, and the numbers count for nothing.
+  let factor = select(limit / largest, 0.0, top < 0x0da24260u);
+  let size = largest * (1.0 / limit);
+#end
+  // Integers plus 128 in each byte but the last, so that no byte carries into the next.
+#if planes == 3
+  let a = bitcast<vec4<u32>>(vec4<i32>(round(low * factor)) + 32896);
+  let b = bitcast<vec4<u32>>(vec4<i32>(round(high * factor)) + 32896);
+#else
+  // 1.5 * 2^23 + 128: the sum has the integer in its last bits.
+  let a = bitcast<vec4<u32>>(fma(low, vec4<f32>(factor), vec4<f32>(12583040.0)));
+  let b = bitcast<vec4<u32>>(fma(high, vec4<f32>(factor), vec4<f32>(12583040.0)));
+#end
+#if codes == nibbles
+  // A u32 of weights has its even codes in the low nibbles.
+  let first = vec4<u32>(a.xz, b.xz);
+  let second = vec4<u32>(a.yw, b.yw);
+#else
+  let first = a;
+  let second = b;
+#end
+#for p in 0..planes
+#if p == planes - 1
+  let plane$p = vec2<u32>(packed(first >> vec4<u32>($(p * 8)u)), packed(second >> vec4<u32>($(p * 8)u)));
+#else
+  let plane$p = vec2<u32>(packed(first >> vec4<u32>($(p * 8)u)), packed(second >> vec4<u32>($(p * 8)u))) ^
+      vec2<u32>(0x80808080u);
+#end
+#end
+#if codes == nibbles
+  var sum = sum_of_bytes(plane0.x) + sum_of_bytes(plane0.y) + 256 * (sum_of_bytes(plane1.x) + sum_of_bytes(plane1.y));
+  for (var step = 1u; step < eights; step *= 2u) { sum += subgroupShuffleXor(sum, step); }
+#if planes == 3
+  var high_sum = sum_of_bytes(plane2.x) + sum_of_bytes(plane2.y);
+  for (var step = 1u; step < eights; step *= 2u) { high_sum += subgroupShuffleXor(high_sum, step); }
+#end
+#end
+  if (!inside) { return; }
+#for p in 0..planes
+  x_bytes[(((m * $(planes)u + $(p)u) * $(eights / 2)u + e / 2u) * wide + u) * 2u + e % 2u] = plane$p;
+#end
+  if (e == 0u) {
+#if codes == nibbles
+    x_scale[m * wide + u] = vec2<f32>(size, bitcast<f32>(-8 * sum));
+#if planes == 3
+    x_high[m * wide + u] = -8 * high_sum;
+#end
+#else
+    x_scale[m * wide + u] = vec2<f32>(size, 0.0);
+#if planes == 3
+    x_high[m * wide + u] = 0;
+#end
+#end
+  }
+}
+
+#if x_form == norm
+fn norm4(k: u32) -> vec4<f32> {
+  let i = min(k, params.k - 4u) / 4u;
+#if norm_type == f32
+  return norm[i];
+#else
+  return vec4<f32>(unpack2x16float(norm[i].x), unpack2x16float(norm[i].y));
+#end
+}
+
+// One over the RMS of row m.
+fn norm_of(m: u32) -> f32 {
+  const slots = wide * eights / lanes;
+  var sum = 0.0;
+  for (var i = 0u; i < slots; i++) { sum += x_squares[m * slots + i]; }
+  return inverseSqrt(sum / f32(params.k) + params.eps);
+}
+#end
+
+// Sums c and c + 1 of row m of a set.
+fn totals_of(which: u32, m: u32, c: u32) -> vec2<f32> {
+  var total = vec2<f32>(0.0);
+  for (var i = 0u; i < across; i++) {
+    let at = ((which * across + i) * rows + m) * columns + c;
+    total += vec2<f32>(totals[at], totals[at + 1u]);
+  }
+#if x_form == norm
+  return total * norm_of(m);
+#else
+  return total;
+#end
+}
+
+@compute @workgroup_size(wg_size)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) local: u32) {
+  let lane = local % lanes;
+  let owner = local / lanes;
+  let own_unit = owner % across * $(steps * lanes)u + lane;
+  let first_block = flat_group(group, groups) * sets;
+  let block = first_block + owner / across;
+  let units = (params.k + unit - 1u) / unit;
+  let row_units = params.row_bytes / 16u;
+  // Columns past the end repeat the last, and are not stored.
+#if gated
+  let half = params.n / 2u;
+#for c in 0..columns
+  let n$c = $(c / (columns / 2))u * half + min(block * $(columns / 2)u + $(c % (columns / 2))u, half - 1u);
+#end
+#else
+#for c in 0..columns
+  let n$c = min(block * columns + $(c)u, params.n - 1u);
+#end
+#end
+#for m in 0..rows
+#for c in 0..columns
+  var sum$(m)_$(columns)_$c = 0.0;
+#end
+#end
+#if passes
+#if x_form == norm
+  for (var i = local; i < items / lanes; i += wg_size) { x_squares[i] = 0.0; }
+#end
+  for (var first_unit = 0u; first_unit < units; first_unit += wide) {
+#else
+  const first_unit = 0u;
+#end
+  // Units past the end repeat the last; x is 0 there.
+#for s in 0..steps
+  let u$s = min(first_unit + own_unit + $(s * lanes)u, units - 1u);
+#for c in 0..columns
+  let w$(s)_$c = weight[n$c * row_units + u$s];
+#end
+#for q in 0..columns / 4
+  let s$(s)_$q = scale4(n$(q * 4), u$s * unit);
+#end
+#end
+#if passes
+  workgroupBarrier();
+#end
+  for (var i = 0u; i < items; i += wg_size) { store_x(min(i + local, items - 1u), first_unit, i + local < items); }
+  workgroupBarrier();
+#for m in 0..rows
+#for s in 0..steps
+  {
+    let at = own_unit + $(s * lanes)u;
+    let about = x_scale[$(m)u * wide + at];
+#for p in 0..planes
+#for h in 0..eights / 2
+    let x$(p)_$h = vec4<u32>(x_bytes[($((m * planes + p) * (eights / 2) + h)u * wide + at) * 2u],
+                             x_bytes[($((m * planes + p) * (eights / 2) + h)u * wide + at) * 2u + 1u]);
+#end
+#end
+#for c in 0..columns
+    {
+      var low = bitcast<i32>(about.y);
+      var middle = 0;
+#if planes == 3
+      var high = x_high[$(m)u * wide + at];
+#end
+#if codes == nibbles
+#for j in 0..4
+      let a$j = w$(s)_$c[$j] & 0x0f0f0f0fu;
+      let b$j = (w$(s)_$c[$j] >> 4u) & 0x0f0f0f0fu;
+      low += dot4I8Packed(a$j, x0_$(j / 2)[$(j % 2 * 2)]) + dot4I8Packed(b$j, x0_$(j / 2)[$(j % 2 * 2 + 1)]);
+      middle += dot4I8Packed(a$j, x1_$(j / 2)[$(j % 2 * 2)]) + dot4I8Packed(b$j, x1_$(j / 2)[$(j % 2 * 2 + 1)]);
+#if planes == 3
+      high += dot4I8Packed(a$j, x2_$(j / 2)[$(j % 2 * 2)]) + dot4I8Packed(b$j, x2_$(j / 2)[$(j % 2 * 2 + 1)]);
+#end
+#end
+#else
+#for j in 0..4
+      low += dot4I8Packed(w$(s)_$c[$j], x0_0[$j]);
+      middle += dot4I8Packed(w$(s)_$c[$j], x1_0[$j]);
+#if planes == 3
+      high += dot4I8Packed(w$(s)_$c[$j], x2_0[$j]);
+#end
+#end
+#end
+#if planes == 3
+      let product = fma(f32(high), 65536.0, f32(middle * 256 + low));
+#else
+      let product = f32(middle * 256 + low);
+#end
+      sum$(m)_$(columns)_$c = fma(product * about.x, s$(s)_$(c / 4)[$(c % 4)], sum$(m)_$(columns)_$c);
+    }
+#end
+  }
+#end
+#end
+#if passes
+  }
+#end
+
+#for m in 0..rows
+#include "quant/kernels/common/halve.wgsl" m=$m count=$columns step=$(lanes / 2)
+#end
+  workgroupBarrier();
+#if gated
+  const pairs = columns / 4u;
+  for (var i = local; i < sets * rows * pairs; i += wg_size) {
+    let which = i / (rows * pairs);
+    let m = i / pairs % rows;
+    let c = i % pairs * 2u;
+    let n = (first_block + which) * (columns / 2u) + c;
+    if (n < half) {
+      let gates = totals_of(which, m, c);
+      let ups = totals_of(which, m, c + columns / 2u);
+      let g = vec2<f32>(finish(gates.x, 0u, n), finish(gates.y, 0u, min(n + 1u, half - 1u)));
+      let up = vec2<f32>(finish(ups.x, 0u, half + n), finish(ups.y, 0u, min(half + n + 1u, params.n - 1u)));
+      let pair = g / (1.0 + exp(-g)) * up;
+      let at = m * half + n;
+#include "quant/kernels/common/store2.wgsl" to=y
+    }
+  }
+#else
+  const pairs = columns / 2u;
+  for (var i = local; i < sets * rows * pairs; i += wg_size) {
+    let which = i / (rows * pairs);
+    let m = i / pairs % rows;
+    let c = i % pairs * 2u;
+    put2(0u, m, (first_block + which) * columns + c, totals_of(which, m, c));
+  }
+#end
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/ops/quant/parts.h"
+
+#include "pteryx/ops/fold.h"
+#include "pteryx/ops/shaders/qlinear_merge.h"
+#include "pteryx/ops/shaders/qlinear_vectors.h"
+#include "pteryx/ops/shaders/requantize.h"
+
+namespace pteryx::ops::qlinear {
+namespace {
+
+constexpr int64_t kVector = 16;  // bytes
+
+bool in_vectors(const QLinear& d) {
+  return d.row_bytes % kVector == 0 && d.codes != Codes::kHighFirst;
+}
+
+}  // namespace
+
+Params make_params(const QLinear& d) {
+  std::array<uint32_t, 4> ends{};
+  const std::vector<Columns> all = results(d);
+  for (size_t j = 0; j < all.size(); ++j) ends[j] = u32(all[j].first + all[j].width);
+  if (all.size() == 1) ends[0] = u32(d.n);
+  return {.m = u32(d.m),
+          .n = u32(d.n),
+          .k = u32(d.k),
+          .row_bytes = u32(d.row_bytes),
+          .group = u32(d.group),
+          .scale_row = u32(d.scale_row),
+          .splits = 1,
+          .chunk = u32(d.k),
+          .factor = static_cast<float>(d.factor),
+          .x_zero = static_cast<float>(d.x_zero),
+          .ends = ends};
+}
+
+// ---------------------------------------------------------------- weights
+
+int64_t unit(const QLinear& d) { return d.codes == Codes::kBytes ? kVector : kVector * 2; }
+
+bool one_scale(const QLinear& d) { return d.scale_row == 0 || d.group % unit(d) == 0; }
+
+bool has_vectors(const Node& n, const QLinear& d) {
+  return d.weight.numel() > 0 && (in_vectors(d) || n.is_constant(d.weight));
+}
+
+Status use_vectors(const Node& n, Plan& p, QLinear& d) {
+  if (in_vectors(d)) return {};
+  const int64_t wide = up(d.row_bytes, kVector) * kVector;
+  const bool swap = d.codes == Codes::kHighFirst;
+  const shaders::QlinearVectorsParams params{.rows = u32(d.n),
+                                             .from_bytes = u32(d.row_bytes),
+                                             .to_words = u32(wide / 4),
+                                             .swap = swap ? 1U : 0U};
+  const std::string layout =
+      fmt::format("rows of {} bytes in {}{}", d.row_bytes, wide, swap ? ", nibbles swapped" : "");
+  PTERYX_ASSIGN(d.weight, p.relaid(n, d.weight, layout, d.weight.dtype, {d.n, wide},
+                                   {.shader = &shaders::qlinear_vectors,
+                                    .bind = {},
+                                    .params = bytes_of(params),
+                                    .grid = per_element(d.n * wide / 4, p.caps())}));
+  d.row_bytes = wide;
+  if (swap) d.codes = Codes::kLowFirst;
+  return {};
+}
+
+void set_weight_options(const QLinear& d, Options& to) {
+  std::string shares = "unit";
+  if (!one_scale(d)) shares = d.group % 4 == 0 ? "four" : "code";
+  to.set("codes", d.codes == Codes::kBytes ? "bytes" : "nibbles")
+      .set("grouped", d.scale_row == 0 ? 0 : 1)
+      .set("scale_for", std::move(shares));
+}
+
+// ---------------------------------------------------------------- x and y
+
+void set_x_options(const QLinear& d, Options& to) { to.set("x_fours", d.k % 4 == 0 ? 1 : 0); }
+
+std::vector<Columns> results(const QLinear& d) {
+  std::vector<Columns> all = {{d.y, 0, d.y.dim(-1)}};
+  for (const Tensor& y : d.more) all.push_back({y, all.back().first + all.back().width, y.dim(-1)});
+  return all;
+}
+
+void set_result_options(const QLinear& d, bool parts, Options& to) {
+  to.set("results", static_cast<int64_t>(d.more.size() + 1))
+      .set("parts", parts ? 1 : 0)
+      .set("row_words", in_row_words(d.y.dtype, d.y.dim(-1)) ? 1 : 0)
+      .set("has_bias", d.bias && !parts ? 1 : 0)
+      .set("has_residual", d.residual && !parts ? 1 : 0);
+}
+
+void set_finish(const QLinear& d, Options& to, std::vector<Bind>& bind) {
+  to.set("has_bias", d.bias ? 1 : 0).set("has_residual", d.residual ? 1 : 0);
+  if (d.bias) bind.push_back({"bias", *d.bias});
+  if (d.residual) bind.push_back({"residual", *d.residual});
+}
+
+void bind_results(const QLinear& d, std::vector<Bind>& bind) {
+  if (d.bias) bind.push_back({"bias", *d.bias});
+  if (d.residual) bind.push_back({"residual", *d.residual});
+  static constexpr std::string_view kNames[] = {"y", "y1", "y2", "y3"};
+  const std::vector<Columns> all = results(d);
+  for (size_t j = 0; j < all.size(); ++j) bind.push_back({kNames[j], all[j].y});
+}
+
+// ---------------------------------------------------------------- pieces
+
+Result<QLinear> prepare(const Node& n, Plan& p) {
+  PTERYX_ASSIGN(QLinear d, describe_qlinear(n));
+  if (!d.row_scale) return d;
+  const Tensor rounded = p.scratch(DType::kF32, d.x.dims);
+  const shaders::RequantizeParams params{.n = u32(d.x.numel()), .k = u32(d.k)};
+  PTERYX_TRY(p.dispatch(
+      n, {.shader = &shaders::requantize,
+          .bind = {{"x", d.x}, {"scale", *d.row_scale}, {"zero", *d.row_zero}, {"y", rounded}},
+          .params = bytes_of(params),
+          .grid = per_element(d.x.numel(), p.caps())}));
+  d.x = rounded;
+  return d;
+}
+
+Pieces pieces(const QLinear& d, bool parts, Options options) {
+  Pieces p{.options = std::move(options)};
+  set_x_options(d, p.options);
+  set_weight_options(d, p.options);
+  set_result_options(d, parts, p.options);
+  p.bind = {{"x", d.x}, {"weight", d.weight}, {"scales", d.scales}};
+  if (parts) {
+    p.bind.push_back({"y", d.y});
+  } else {
+    bind_results(d, p.bind);
+  }
+  return p;
+}
+
+Status plan_merge(const Node& n, Plan& p, const QLinear& d, const Tensor& parts, int64_t splits) {
+  Params params = make_params(d);
+  params.splits = u32(splits);
+  for (const Columns& c : results(d)) {
+    params.first_column = u32(c.first);
+    params.width = u32(c.width);
+    Options options;
+    std::vector<Bind> bind = {{"parts", parts}};
+    set_finish(d, options, bind);
+    bind.push_back({"y", c.y});
+    PTERYX_TRY(p.dispatch(n, {.shader = &shaders::qlinear_merge,
+                              .options = std::move(options),
+                              .bind = std::move(bind),
+                              .params = bytes_of(params),
+                              .grid = per_element(words(c.y.numel(), c.y.dtype), p.caps())}));
+  }
+  return {};
+}
+
+}  // namespace pteryx::ops::qlinear

@@ -1,0 +1,62 @@
+// What the routes of quantised linear layers share: weights in whole vectors, and the options,
+// tensors and params of quant/kernels/common.
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <vector>
+
+#include "pteryx/ops/quant/qlinear.h"
+#include "pteryx/ops/shaders/qlinear_naive.h"
+
+namespace pteryx::ops::qlinear {
+
+using Params = shaders::QlinearNaiveParams;  // all routes include one
+Params make_params(const QLinear& d);
+
+// ---------------------------------------------------------------- weights
+
+// Codes in a vec4<u32>: what the fast routes fetch at once.
+int64_t unit(const QLinear& d);
+// Every unit has one scale.
+bool one_scale(const QLinear& d);
+// Whether rows are whole vectors with the even code in the low nibble, or can be laid out so.
+bool has_vectors(const Node& n, const QLinear& d);
+// Lays the weight out so, where it is not.
+Status use_vectors(const Node& n, Plan& p, QLinear& d);
+void set_weight_options(const QLinear& d, Options& to);  // weights.wgsl
+
+// ---------------------------------------------------------------- x and y
+
+void set_x_options(const QLinear& d, Options& to);  // x.wgsl
+// results.wgsl: finished results, or parts of the sums in y.
+void set_result_options(const QLinear& d, bool parts, Options& to);
+// finish.wgsl: bias and residual.
+void set_finish(const QLinear& d, Options& to, std::vector<Bind>& bind);
+void bind_results(const QLinear& d, std::vector<Bind>& bind);
+
+// A result and the columns it has.
+struct Columns {
+  Tensor y;
+  int64_t first = 0;
+  int64_t width = 0;
+};
+std::vector<Columns> results(const QLinear& d);
+
+// The description with x as the product reads it: codes are rounded to first where it has a scale
+// for each row.
+Result<QLinear> prepare(const Node& n, Plan& p);
+
+// Options, behind those given, and tensors of a route that includes all of x.wgsl, weights.wgsl and
+// results.wgsl.
+struct Pieces {
+  Options options;
+  std::vector<Bind> bind;
+};
+Pieces pieces(const QLinear& d, bool parts, Options options);
+
+// Adds up the parts of a product whose k was cut.
+Status plan_merge(const Node& n, Plan& p, const QLinear& d, const Tensor& parts, int64_t splits);
+
+inline int64_t up(int64_t n, int64_t step) { return (n + step - 1) / step; }
+
+}  // namespace pteryx::ops::qlinear
