@@ -1,4 +1,4 @@
-// How messages name values and nodes. SPDX-License-Identifier: BSD-3-Clause
+// What graphs are made of, and how messages name it. SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/graph/graph.h"
 
 #include <fmt/format.h>
@@ -18,6 +18,12 @@ std::string_view kind_name(const Value& v) {
                                                 "a list of bools",
                                                 "a list of values"};
   return kNames[v.index()];
+}
+
+ValueId Graph::add(Value v, std::string label) {
+  values.push_back(std::move(v));
+  labels.push_back(std::move(label));
+  return ValueId{static_cast<uint32_t>(values.size() - 1)};
 }
 
 uint32_t number_scalars(Graph& g) {

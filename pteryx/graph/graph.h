@@ -132,6 +132,7 @@ struct Graph {
   const Value& operator[](ValueId id) const { return values[index(id)]; }
   const Tensor* tensor(ValueId id) const { return std::get_if<Tensor>(&values[index(id)]); }
   std::string_view label(ValueId id) const { return labels[index(id)]; }
+  ValueId add(Value v, std::string label);
 };
 
 // Gives every live int a slot of its own, from 0 on; returns how many there are.

@@ -1,17 +1,15 @@
 // Embedding tables that are too large for one binding: parts of their rows, one behind the other.
-// What a pass makes of the other embeddings; see graph/passes/split_rows.cpp.
+// What a pass makes of the other embeddings; see fuse/split_rows.cpp.
 // SPDX-License-Identifier: BSD-3-Clause
-#include "pteryx/ops/shaders/embedding_parts.h"
+#include "pteryx/ops/embedding_parts.h"
 
-#include "pteryx/graph/passes/passes.h"
 #include "pteryx/ops/index_bound.h"
 #include "pteryx/ops/op.h"
+#include "pteryx/ops/shaders/embedding_parts.h"
 #include "pteryx/ops/table.h"
 
 namespace pteryx::ops {
 namespace {
-
-using graph::TableCodes;
 
 enum Position { kTables, kScales, kZeros, kCodes, kGroup, kByGroup, kIndices };
 

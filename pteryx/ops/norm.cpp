@@ -1,13 +1,14 @@
 // Normalisation of rows by their own statistics (RMS, layer, group, batch) and by stored ones
 // (batch, inference).
 // SPDX-License-Identifier: BSD-3-Clause
-#include "pteryx/ops/shaders/norm.h"
+#include "pteryx/ops/norm.h"
 
 #include <cmath>
 
 #include "pteryx/ops/fold.h"
 #include "pteryx/ops/op.h"
 #include "pteryx/ops/shaders/batch_norm.h"
+#include "pteryx/ops/shaders/norm.h"
 #include "pteryx/ops/table.h"
 
 namespace pteryx::ops {
@@ -354,6 +355,30 @@ Status stored_cpu(const Node& n, const Host& h) {
 constexpr std::string_view kStoredSpellings[] = {"aten::_native_batch_norm_legit_no_training.out"};
 
 }  // namespace
+
+Status plan_rms_norm(const Node& n, Plan& p, const Tensor& x, const Tensor& weight, double eps,
+                     const Tensor& y) {
+  const int64_t length = x.dim(-1);
+  const FoldRoute route = fits_subgroup_fold(n, p.caps()) ? FoldRoute::kSubgroup : FoldRoute::kTree;
+  const Fold f = make_fold(route, length, 1024, p.caps());
+  const bool row_words = in_row_words(y.dtype, length);
+  Options options = f.options();
+  options.set("rows", "dense").set("centred", 0).set("has_weight", 1).set("has_bias", 0);
+  options.set("has_mean", 0).set("has_rstd", 0).set("row_words", row_words ? 1 : 0);
+  options.set("held", held_steps(f, length, row_lanes(row_words, y.dtype)));
+  const shaders::NormParams params{.rows = u32(x.rows()),
+                                   .length = u32(length),
+                                   .groups = 1,
+                                   .channels = 1,
+                                   .inner = 1,
+                                   .eps = static_cast<float>(eps)};
+  return p.dispatch(n, {.shader = &shaders::norm,
+                        .options = std::move(options),
+                        .variant = "rms",
+                        .bind = {{"x", x}, {"weight", weight}, {"y", y}},
+                        .params = bytes_of(params),
+                        .grid = f.grid(length == 0 ? 0 : x.rows(), p.caps())});
+}
 
 void add_norm(std::vector<OpDef>& table) {
   for (const Row& r : kRows) {

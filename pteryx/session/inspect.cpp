@@ -8,7 +8,7 @@
 
 #include "pteryx/base/excerpt.h"
 #include "pteryx/graph/build.h"
-#include "pteryx/graph/passes/passes.h"
+#include "pteryx/fuse/passes.h"
 #include "pteryx/ops/schema.h"
 #include "pteryx/ops/table.h"
 #include "pteryx/program/program.h"
@@ -226,9 +226,9 @@ Result<ProgramReport> inspect(const std::string& path, const InspectOptions& opt
       continue;
     }
     m.weights = list_weights(*graph);  // as the file has them
-    graph::PassOptions passes;
+    fuse::PassOptions passes;
     if (options.limits) passes.most_constant_bytes = most_constant_bytes(*options.limits);
-    for (const graph::SplitWeight& s : graph::run_passes(*graph, ops::lookup(), passes))
+    for (const fuse::SplitWeight& s : fuse::run_passes(*graph, ops::lookup(), passes))
       m.splits.push_back({weight_of(*graph, s.weight), s.parts});
     m.nodes = graph->nodes.size();
     m.operators = count_operators(*graph);

@@ -4,15 +4,15 @@
 
 #include <gtest/gtest.h>
 
-#include "pteryx/graph/passes/passes.h"
+#include "pteryx/fuse/passes.h"
 #include "pteryx/session/layout.h"
 #include "pteryx/session/testing/graphs.h"
 
 namespace pteryx {
 namespace {
 
-using graph::CacheTypes;
-using graph::set_cache_type;
+using fuse::CacheTypes;
+using fuse::set_cache_type;
 using graph::Tensor;
 using graph::ValueId;
 
@@ -144,7 +144,7 @@ TEST(KvCache, WhatOneMethodCannotChangeStaysInAllThatShareIt) {
     }
   }
   std::set<graph::SharedPlace> fixed;
-  for (const Draft* d : {&attends, &uses}) graph::find_fixed_caches(d->g, DType::kF16, fixed);
+  for (const Draft* d : {&attends, &uses}) fuse::find_fixed_caches(d->g, DType::kF16, fixed);
   EXPECT_EQ(fixed, std::set{kUsed});
   for (Draft* d : {&attends, &uses}) {
     const CacheTypes set = set_cache_type(d->g, DType::kF16, fixed);

@@ -14,7 +14,7 @@
 
 namespace pteryx {
 
-// What a shader can see of a constant: weights of more bytes are split, see graph/passes.
+// What a shader can see of a constant: weights of more bytes are split, see fuse.
 uint64_t most_constant_bytes(const gpu::Caps& caps);
 
 // Something that is larger than a limit.

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "pteryx/graph/build.h"
-#include "pteryx/graph/passes/passes.h"
+#include "pteryx/fuse/passes.h"
 #include "pteryx/ops/table.h"
 #include "pteryx/session/impl.h"
 #include "pteryx/session/inspect.h"
@@ -138,8 +138,8 @@ Status SessionLoad::Impl::build_graphs() {
   for (auto& graph : graph::build_graphs(session->program, records, ops::lookup())) {
     const std::string& method = records[planned.size()]->name;
     if (!graph.ok()) return during(std::move(graph).status(), method);
-    if (options.all_logits) graph::keep_all_logits(*graph);
-    graph::run_passes(*graph, ops::lookup(),
+    if (options.all_logits) fuse::keep_all_logits(*graph);
+    fuse::run_passes(*graph, ops::lookup(),
                       {.fuse = options.testing.fuse,
                        .most_constant_bytes = most_constant_bytes(session->device->caps())});
     planned.push_back({.graph = std::move(graph).value()});
@@ -151,10 +151,10 @@ Status SessionLoad::Impl::build_graphs() {
 Status SessionLoad::Impl::set_caches() {
   if (!options.kv_cache) return {};
   std::set<graph::SharedPlace> fixed;
-  for (const Planned& p : planned) graph::find_fixed_caches(p.graph, *options.kv_cache, fixed);
-  graph::CacheTypes all;
+  for (const Planned& p : planned) fuse::find_fixed_caches(p.graph, *options.kv_cache, fixed);
+  fuse::CacheTypes all;
   for (Planned& p : planned) {
-    const graph::CacheTypes set = graph::set_cache_type(p.graph, *options.kv_cache, fixed);
+    const fuse::CacheTypes set = fuse::set_cache_type(p.graph, *options.kv_cache, fixed);
     if (all.others == 0 && !set.why.empty()) all.why = set.why;
     all.of_type += set.of_type;
     all.others += set.others;
@@ -172,7 +172,7 @@ Status SessionLoad::Impl::set_caches() {
 Status SessionLoad::Impl::plan(Planned& p) {
   const std::string& method = p.graph.method;
   PTERYX_TRY(tell(fmt::format("planning method '{}'", method)));
-  if (options.sampling) graph::append_sampling(p.graph, ops::lookup());
+  if (options.sampling) fuse::append_sampling(p.graph, ops::lookup());
   auto layout = make_layout(p.graph, context, {.cpu_only = options.cpu_only});
   if (!layout.ok()) return during(std::move(layout).status(), method);
   p.layout = std::move(layout).value();

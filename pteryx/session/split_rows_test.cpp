@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-#include "pteryx/graph/passes/passes.h"
+#include "pteryx/fuse/passes.h"
 #include "pteryx/session/limits.h"
 #include "pteryx/session/testing/graphs.h"
 
@@ -95,7 +95,7 @@ struct Got {
 Got run(const Make& make, uint64_t most_bytes, const std::string& routes) {
   Draft d;
   make(d);
-  const auto splits = graph::run_passes(d.g, ops::lookup(), {.most_constant_bytes = most_bytes});
+  const auto splits = fuse::run_passes(d.g, ops::lookup(), {.most_constant_bytes = most_bytes});
   Got got{.parts = splits.empty() ? 1 : splits[0].parts, .nodes = d.g.nodes.size()};
   const DType type = d.g.tensor(d.g.outputs[0])->dtype;
   const std::vector<SourcePtr> sources = {std::make_shared<MemorySource>("weights", d.data)};
@@ -337,7 +337,7 @@ TEST(SplitRows, IdsAreComparedWithAllRows) {
   const ValueId ids = d.tokens({1, 3});
   d.result("aten.embedding.default",
            {d.constant(DType::kF32, {kRows, 8}), ids, d.none(), d.none(), d.none()}, {1, 3, 8});
-  graph::run_passes(d.g, ops::lookup(), {.most_constant_bytes = 64 * 32});
+  fuse::run_passes(d.g, ops::lookup(), {.most_constant_bytes = 64 * 32});
   testing::LoadedGraph loaded(std::move(d.g), {std::make_shared<MemorySource>("w", d.data)});
   ASSERT_TRUE(loaded.status().ok()) << loaded.status().message();
   d.ids[1] = kRows;
@@ -359,7 +359,7 @@ TEST(SplitRows, TiedWeightsAreUploadedOnce) {
     // Another value of the same bytes, as delegates of several methods have them.
     const ValueId again = d.value(Tensor(*d.g.tensor(w)));
     d.result("aten.linear.default", {x, again, d.none()}, {1, 3, kRows});
-    graph::run_passes(d.g, ops::lookup(), {.most_constant_bytes = most});
+    fuse::run_passes(d.g, ops::lookup(), {.most_constant_bytes = most});
     const uint64_t before = gpu::shared_device()->counters().write_bytes;
     testing::LoadedGraph loaded(std::move(d.g), {std::make_shared<MemorySource>("w", d.data)});
     EXPECT_TRUE(loaded.status().ok()) << loaded.status().message();

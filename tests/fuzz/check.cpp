@@ -8,7 +8,7 @@
 #include <variant>
 
 #include "pteryx/graph/build.h"
-#include "pteryx/graph/passes/passes.h"
+#include "pteryx/fuse/passes.h"
 #include "pteryx/ops/table.h"
 #include "pteryx/program/program.h"
 #include "pteryx/program/testing/alone.h"
@@ -72,9 +72,9 @@ Status check_method(const Program& program, const MethodRecord& m) {
   touch(program, m);
   PTERYX_ASSIGN(graph::Graph g, graph::build_graph(program, m, ops::lookup()));
   touch(program, g);
-  graph::PassOptions passes;
+  fuse::PassOptions passes;
   if (g.nodes.size() % 2 == 1) passes.most_constant_bytes = 4096;  // weights in parts
-  graph::run_passes(g, ops::lookup(), passes);
+  fuse::run_passes(g, ops::lookup(), passes);
   touch(program, g);
   gpu::Caps caps;
   caps.f16 = caps.subgroups = true;  // every route may be taken

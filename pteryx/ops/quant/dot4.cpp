@@ -14,10 +14,13 @@ namespace pteryx::ops::qlinear {
 namespace {
 
 constexpr int64_t kMaxRows = 8;
+constexpr int64_t kMaxGatedRows = 4;
 constexpr uint64_t kWorkgroupBytes = 32768;
+constexpr int64_t kLargestSize = 1 << 24;  // of quant/kernels/common/params.wgsl
 // Workgroups that a large GPU runs at once, and the invocations it holds.
 constexpr int64_t kGroups = 264;
 constexpr int64_t kWave = 131072;
+constexpr uint32_t kMostSets = 16;  // of the kernel
 
 struct Shape {
   uint32_t rows = 1;
@@ -62,7 +65,7 @@ Shape shape_of(const QLinear& d, uint32_t planes, const gpu::Caps& caps) {
   s.steps = std::clamp(u32(up(subgroups, most)), s.rows > 1 ? std::min(2U, subgroups) : 1U, 4U);
   s.across = std::clamp(u32(up(subgroups, s.steps)), 1U, most);
   // What is written out for each of them; beyond that, compilers take long.
-  while (s.steps > 1 && s.rows * 4 * s.steps > 32) --s.steps;
+  while (s.steps > 1 && s.rows * (d.gated ? 8 : 4) * s.steps > 32) --s.steps;
   while (s.across > 1 && s.workgroup_bytes() > kWorkgroupBytes) --s.across;
   while (s.steps > 1 && s.workgroup_bytes() > kWorkgroupBytes) --s.steps;
   // More columns each reuse x more often; fewer leave more invocations to hide latency with.
@@ -72,7 +75,8 @@ Shape shape_of(const QLinear& d, uint32_t planes, const gpu::Caps& caps) {
   const int64_t blocks = up(d.n, s.columns);
   const bool one_wave = up(blocks, limit / s.team()) <= kGroups;
   const uint32_t wanted = one_wave ? limit : std::min(limit, 256U);
-  while (s.team() * s.sets * 2 <= wanted && up(blocks, s.sets) > kGroups) {
+  while (s.team() * s.sets * 2 <= wanted && s.sets * 2 <= kMostSets &&
+         up(blocks, s.sets) > kGroups) {
     s.sets *= 2;
     if (s.workgroup_bytes() <= kWorkgroupBytes) continue;
     s.sets /= 2;
@@ -84,6 +88,11 @@ Shape shape_of(const QLinear& d, uint32_t planes, const gpu::Caps& caps) {
 // Four scales are one load where rows of them start at multiples of four.
 bool scales_in_fours(const QLinear& d) {
   return d.scale_row % 4 == 0 && (d.scale_row > 0 || d.n % 4 == 0);
+}
+
+// It has eight columns in pairs then, for each row of x.
+bool gates_itself(const QLinear& d, const gpu::Caps& caps) {
+  return d.m <= kMaxGatedRows && caps.subgroup_min >= 8;
 }
 
 std::string x_form(const QLinear& d) {
@@ -99,16 +108,17 @@ bool fits_dot4(const Node& n, const gpu::Caps& caps) {
   if (!d.ok() || d->m > kMaxRows || !has_vectors(n, *d) || !one_scale(*d) || !codes_fit(*d))
     return false;
   if (d->norm && d->k % 4 != 0) return false;
+  if (std::max({d->n, d->k, d->scale_row}) > kLargestSize) return false;
   if (!caps.dot4 || !caps.subgroups || caps.subgroup_min < 4 || caps.max_invocations < 256)
     return false;
-  if (d->gated && caps.subgroup_min < 8) return false;
   // With three planes it fits with fewer.
   return shape_of(*d, 3, caps).workgroup_bytes() <=
          std::min<uint64_t>(caps.max_workgroup_bytes, kWorkgroupBytes);
 }
 
-Status plan_dot4(const Node& n, Plan& p) {
-  PTERYX_ASSIGN(QLinear d, describe_qlinear(n));
+namespace {
+
+Status dot4(const Node& n, Plan& p, QLinear d) {
   if (d.m == 0) return {};
   PTERYX_TRY(use_vectors(n, p, d));
   const Shape s = shape_of(d, planes_of(d, p.context().precision), p.caps());
@@ -125,20 +135,38 @@ Status plan_dot4(const Node& n, Plan& p) {
                      {"scale_fours", scales_in_fours(d) ? 1 : 0},
                      {"codes", d.codes == Codes::kBytes ? "bytes" : "nibbles"},
                      {"grouped", d.scale_row == 0 ? 0 : 1}};
+  options.set("rotated", d.rotation ? 1 : 0);
   set_x_options(d, options);
   set_result_options(d, false, options);
   std::vector<Bind> bind = {{"x", d.x}, {"weight", d.weight}, {"scales", d.scales}};
   if (d.norm) bind.push_back({"norm", *d.norm});
   if (d.row_scale) bind.push_back({"row_scale", *d.row_scale});
   if (d.row_zero) bind.push_back({"row_zero", *d.row_zero});
-  bind_results(d, bind);
+  if (d.rotation) {
+    set_rotation(d, options, bind);
+  } else {
+    bind_results(d, bind);
+  }
   const Params params = make_params(d);
+  // One row is bound by latency: its kernels do not wait for sizes. Of others there would be many.
+  options.set("fixed", d.m == 1 ? 1 : 0);
+  if (d.m == 1) set_sizes(params, options);
   return p.dispatch(n, {.shader = &shaders::qlinear_dot4,
                         .options = std::move(options),
                         .variant = d.codes == Codes::kBytes ? "8-bit" : "4-bit",
                         .bind = std::move(bind),
                         .params = bytes_of(params),
+                        .live = live_ints(d),
                         .grid = per_group(up(up(d.n, s.columns), s.sets), p.caps())});
+}
+
+}  // namespace
+
+Status plan_dot4(const Node& n, Plan& p) {
+  PTERYX_ASSIGN(const QLinear d, describe_qlinear(n));
+  return plan_around(
+      n, p, dot4,
+      {.rounding = true, .norm = true, .gate = gates_itself(d, p.caps()), .rotation = true});
 }
 
 }  // namespace pteryx::ops::qlinear

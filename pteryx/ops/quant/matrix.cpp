@@ -88,8 +88,7 @@ bool suits_matrix(const Node& n, const gpu::Caps& /*caps*/) {
 }
 
 template <int64_t Tile>
-Status plan_matrix(const Node& n, Plan& p) {
-  PTERYX_ASSIGN(QLinear d, prepare(n, p));
+Status matrix(const Node& n, Plan& p, QLinear d) {
   PTERYX_TRY(use_vectors(n, p, d));
   const MatrixTiles t = matrix_tiles(Tile, 1, d.m, d.n, d.k);
   const KOrder order = order_of(d);
@@ -119,7 +118,7 @@ template bool fits_matrix<128>(const Node&, const gpu::Caps&);
 template bool fits_matrix<64>(const Node&, const gpu::Caps&);
 template bool suits_matrix<128>(const Node&, const gpu::Caps&);
 template bool suits_matrix<64>(const Node&, const gpu::Caps&);
-template Status plan_matrix<128>(const Node&, Plan&);
-template Status plan_matrix<64>(const Node&, Plan&);
+template Status matrix<128>(const Node&, Plan&, QLinear);
+template Status matrix<64>(const Node&, Plan&, QLinear);
 
 }  // namespace pteryx::ops::qlinear

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "pteryx/ops/op.h"
+#include "pteryx/ops/quant/qlinear.h"
 
 namespace pteryx::ops::qlinear {
 
@@ -11,6 +11,6 @@ bool fits_matrix(const Node& n, const gpu::Caps& caps);
 template <int64_t Tile>
 bool suits_matrix(const Node& n, const gpu::Caps& caps);
 template <int64_t Tile>
-Status plan_matrix(const Node& n, Plan& p);
+Status matrix(const Node& n, Plan& p, QLinear d);
 
 }  // namespace pteryx::ops::qlinear

@@ -2,7 +2,10 @@
 #include "pteryx/ops/quant/parts.h"
 
 #include "pteryx/ops/fold.h"
+#include "pteryx/ops/norm.h"
+#include "pteryx/ops/shaders/gate.h"
 #include "pteryx/ops/shaders/qlinear_merge.h"
+#include "pteryx/ops/shaders/qlinear_rotate.h"
 #include "pteryx/ops/shaders/qlinear_vectors.h"
 #include "pteryx/ops/shaders/requantize.h"
 
@@ -32,7 +35,16 @@ Params make_params(const QLinear& d) {
           .chunk = u32(d.k),
           .factor = static_cast<float>(d.factor),
           .x_zero = static_cast<float>(d.x_zero),
+          .eps = static_cast<float>(d.eps),
+          .position = d.rotation ? d.rotation->position.word : 0,
+          .table_start = d.rotation ? d.rotation->table_start.word : 0,
           .ends = ends};
+}
+
+void set_sizes(const Params& p, Options& to) {
+  to.set("n", p.n).set("k", p.k).set("row_bytes", p.row_bytes).set("group_size", p.group);
+  to.set("scale_row", p.scale_row);
+  for (size_t i = 0; i < p.ends.size(); ++i) to.set(fmt::format("end{}", i), p.ends[i]);
 }
 
 // ---------------------------------------------------------------- weights
@@ -105,20 +117,89 @@ void bind_results(const QLinear& d, std::vector<Bind>& bind) {
   for (size_t j = 0; j < all.size(); ++j) bind.push_back({kNames[j], all[j].y});
 }
 
+void set_rotation(const QLinear& d, Options& to, std::vector<Bind>& bind) {
+  const Rotation& t = *d.rotation;
+  to.set("half_size", t.size() / 2)
+      .set("heads", (d.n - 2 * t.kv_width()) / t.size())
+      .set("kv_heads", t.keys.dim(2))
+      .set("capacity", t.keys.dim(1))
+      .set("cache_type", std::string(name(t.keys.dtype)))
+      .set("has_bias", d.bias ? 1 : 0);
+  if (d.bias) bind.push_back({"bias", *d.bias});
+  for (const Bind& b : {Bind{"cos_of", t.cos}, Bind{"sin_of", t.sin}, Bind{"y", d.y},
+                        Bind{"keys", t.keys}, Bind{"values", t.values}})
+    bind.push_back(b);
+}
+
+std::vector<LiveInt> live_ints(const QLinear& d) {
+  if (!d.rotation) return {};
+  return {d.rotation->position, d.rotation->table_start};
+}
+
 // ---------------------------------------------------------------- pieces
 
-Result<QLinear> prepare(const Node& n, Plan& p) {
-  PTERYX_ASSIGN(QLinear d, describe_qlinear(n));
-  if (!d.row_scale) return d;
-  const Tensor rounded = p.scratch(DType::kF32, d.x.dims);
+namespace {
+
+// x rounded to 8-bit codes and back, with a scale for each row.
+Result<Tensor> plan_rounded(const Node& n, Plan& p, const QLinear& d) {
+  const Tensor y = p.scratch(DType::kF32, d.x.dims);
   const shaders::RequantizeParams params{.n = u32(d.x.numel()), .k = u32(d.k)};
-  PTERYX_TRY(p.dispatch(
-      n, {.shader = &shaders::requantize,
-          .bind = {{"x", d.x}, {"scale", *d.row_scale}, {"zero", *d.row_zero}, {"y", rounded}},
-          .params = bytes_of(params),
-          .grid = per_element(d.x.numel(), p.caps())}));
-  d.x = rounded;
-  return d;
+  PTERYX_TRY(
+      p.dispatch(n, {.shader = &shaders::requantize,
+                     .bind = {{"x", d.x}, {"scale", *d.row_scale}, {"zero", *d.row_zero}, {"y", y}},
+                     .params = bytes_of(params),
+                     .grid = per_element(d.x.numel(), p.caps())}));
+  return y;
+}
+
+Status plan_gate(const Node& n, Plan& p, const Tensor& x, const Tensor& y) {
+  const shaders::GateParams params{.count = u32(y.numel()), .half = u32(y.dim(-1))};
+  return p.dispatch(n, {.shader = &shaders::gate,
+                        .bind = {{"x", x}, {"y", y}},
+                        .params = bytes_of(params),
+                        .grid = per_element(words(y.numel(), y.dtype), p.caps())});
+}
+
+// The sums of queries, keys and values to where they belong.
+Status plan_rotated(const Node& n, Plan& p, const QLinear& d, const Tensor& sums) {
+  Options options;
+  std::vector<Bind> bind = {{"sums", sums}};
+  set_rotation(d, options, bind);
+  const Params params = make_params(d);
+  return p.dispatch(n, {.shader = &shaders::qlinear_rotate,
+                        .options = std::move(options),
+                        .bind = std::move(bind),
+                        .params = bytes_of(params),
+                        .live = live_ints(d),
+                        .grid = per_element(d.m * d.n / 2, p.caps())});
+}
+
+}  // namespace
+
+Status plan_around(const Node& n, Plan& p, Product product, const Slots& own) {
+  PTERYX_ASSIGN(QLinear d, describe_qlinear(n));
+  if (d.row_scale && !own.rounding) {
+    PTERYX_ASSIGN(d.x, plan_rounded(n, p, d));
+    d.row_scale.reset();
+    d.row_zero.reset();
+  }
+  if (d.norm && !own.norm) {
+    const Tensor y = p.scratch(d.x.dtype, d.x.dims);
+    PTERYX_TRY(plan_rms_norm(n, p, d.x, *d.norm, d.eps, y));
+    d.x = y;
+    d.norm.reset();
+  }
+  const bool gate = d.gated && !own.gate;
+  const bool rotation = d.rotation && !own.rotation;
+  if (!gate && !rotation) return product(n, p, std::move(d));
+  QLinear inner = d;
+  inner.gated = false;
+  inner.rotation.reset();
+  inner.y = p.scratch(DType::kF32, {d.m, d.n});
+  if (rotation) inner.bias.reset();  // added when they are turned
+  const Tensor sums = inner.y;
+  PTERYX_TRY(product(n, p, std::move(inner)));
+  return gate ? plan_gate(n, p, sums, d.y) : plan_rotated(n, p, d, sums);
 }
 
 Pieces pieces(const QLinear& d, bool parts, Options options) {

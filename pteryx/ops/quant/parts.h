@@ -12,6 +12,8 @@ namespace pteryx::ops::qlinear {
 
 using Params = shaders::QlinearNaiveParams;  // all routes include one
 Params make_params(const QLinear& d);
+// Those that are sizes as options of a kernel that has them fixed; rows are m.
+void set_sizes(const Params& p, Options& to);
 
 // ---------------------------------------------------------------- weights
 
@@ -33,6 +35,9 @@ void set_result_options(const QLinear& d, bool parts, Options& to);
 // finish.wgsl: bias and residual.
 void set_finish(const QLinear& d, Options& to, std::vector<Bind>& bind);
 void bind_results(const QLinear& d, std::vector<Bind>& bind);
+// rotated.wgsl, instead of results.wgsl; rows of caches and tables are live ints.
+void set_rotation(const QLinear& d, Options& to, std::vector<Bind>& bind);
+std::vector<LiveInt> live_ints(const QLinear& d);
 
 // A result and the columns it has.
 struct Columns {
@@ -42,9 +47,16 @@ struct Columns {
 };
 std::vector<Columns> results(const QLinear& d);
 
-// The description with x as the product reads it: codes are rounded to first where it has a scale
-// for each row.
-Result<QLinear> prepare(const Node& n, Plan& p);
+// A product makes sums of x as it is, and stores them: what else the layer asks for is done before
+// and behind it, but for the slots that it fills itself.
+struct Slots {
+  bool rounding = false;  // of x by row
+  bool norm = false;
+  bool gate = false;
+  bool rotation = false;
+};
+using Product = Status (*)(const Node& n, Plan& p, QLinear d);
+Status plan_around(const Node& n, Plan& p, Product product, const Slots& own = {});
 
 // Options, behind those given, and tensors of a route that includes all of x.wgsl, weights.wgsl and
 // results.wgsl.

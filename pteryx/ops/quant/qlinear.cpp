@@ -20,14 +20,50 @@ struct Row {
   std::span<const Arg> args;
   Codes codes;
   int8_t weight, scales;
-  int8_t group = -1;  // none: one scale per row of weight
-  int8_t bias = -1;
-  int8_t factor = -1, x_zero = -1;       // numbers
-  int8_t row_scale = -1, row_zero = -1;  // tensors
-  int8_t residual = -1;
-  int8_t widths = -1;  // of several results
+  int8_t group;  // none: one scale per row of weight
+  int8_t bias, residual;
+  int8_t factor, x_zero;       // numbers
+  int8_t row_scale, row_zero;  // tensors
+  int8_t norm, eps;
+  int8_t gated;
+  int8_t widths;  // of several results
+  // Of a layer that makes queries, keys and values.
+  int8_t cos, sin, table_start, k_cache, v_cache, start;
 };
 constexpr size_t kX = 0;
+
+constexpr int8_t place(std::span<const Arg> args, std::string_view name, ArgKind kind) {
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (args[i].name == name && args[i].kind == kind) return static_cast<int8_t>(i);
+  }
+  return -1;
+}
+constexpr Row make_row(std::string_view name, std::span<const Arg> args, Codes codes) {
+  const auto tensor = [&](std::string_view arg) { return place(args, arg, ArgKind::kTensor); };
+  const auto number = [&](std::string_view arg) { return place(args, arg, ArgKind::kNumber); };
+  return {.name = name,
+          .args = args,
+          .codes = codes,
+          .weight = tensor("weight"),
+          .scales = tensor("scales"),
+          .group = number("group_size"),
+          .bias = tensor("bias"),
+          .residual = tensor("residual"),
+          .factor = number("in_scale"),
+          .x_zero = number("in_zero_point"),
+          .row_scale = tensor("in_scale"),
+          .row_zero = tensor("in_zero_point"),
+          .norm = tensor("norm"),
+          .eps = number("eps"),
+          .gated = number("gated"),
+          .widths = place(args, "widths", ArgKind::kInts),
+          .cos = tensor("freqs_cos"),
+          .sin = tensor("freqs_sin"),
+          .table_start = number("freqs_start"),
+          .k_cache = tensor("k_cache"),
+          .v_cache = tensor("v_cache"),
+          .start = number("start_pos")};
+}
 
 constexpr DTypes kCode4 = only(DType::kU8);
 constexpr DTypes kCode8 = only(DType::kI8);
@@ -52,68 +88,71 @@ constexpr Arg kDynamic8[] = {in("x", kFloats, 1),
                              optional_in("bias", kFloats),
                              out("y", kFloats)};
 
-// What passes make of them: several that read the same x are one, an addition behind one is in it.
-constexpr Arg kJoined4[] = {
-    in("x", kFloats, 1),  in("weight", kCode4, 2, 2),   in("scales", kFloats, 2, 2),
-    number("group_size"), optional_in("bias", kFloats), optional_in("residual", kFloats),
-    ints("widths"),       out_list("y", 0, kFloats)};
-constexpr Arg kJoined8[] = {
-    in("x", kFloats, 1),          in("weight", kCode8, 2, 2),       in("scales", kFloats),
-    optional_in("bias", kFloats), optional_in("residual", kFloats), ints("widths"),
-    out_list("y", 0, kFloats)};
+// What passes make of them: several that read the same x are one, and take in the RMS norm before
+// them and the addition, or the gate, behind them.
+constexpr Arg kJoined4[] = {in("x", kFloats, 1),          optional_in("norm", kFloats),
+                            optional_number("eps"),       in("weight", kCode4, 2, 2),
+                            in("scales", kFloats, 2, 2),  number("group_size"),
+                            optional_in("bias", kFloats), optional_in("residual", kFloats),
+                            optional_number("gated"),     ints("widths"),
+                            out_list("y", 0, kFloats)};
+constexpr Arg kJoined8[] = {in("x", kFloats, 1),
+                            optional_in("norm", kFloats),
+                            optional_number("eps"),
+                            in("weight", kCode8, 2, 2),
+                            in("scales", kFloats),
+                            optional_in("bias", kFloats),
+                            optional_in("residual", kFloats),
+                            optional_number("gated"),
+                            ints("widths"),
+                            out_list("y", 0, kFloats)};
+
+// The same for queries, keys and values: with the rotation of the first two, and the update of the
+// caches.
+constexpr Arg written_cache(std::string_view name) {
+  Arg a = mutated(name, kFloats);
+  a.min_rank = a.max_rank = 4;
+  a.cache = true;
+  return a;
+}
+constexpr Arg kRotated4[] = {in("x", kFloats, 3, 3),
+                             optional_in("norm", kFloats),
+                             optional_number("eps"),
+                             in("weight", kCode4, 2, 2),
+                             in("scales", kFloats, 2, 2),
+                             number("group_size"),
+                             optional_in("bias", kFloats),
+                             in("freqs_cos", kFloats, 2, 2),
+                             in("freqs_sin", kFloats, 2, 2),
+                             optional_number("freqs_start"),
+                             written_cache("k_cache"),
+                             written_cache("v_cache"),
+                             number("start_pos"),
+                             out("y", kFloats)};
+constexpr Arg kRotated8[] = {in("x", kFloats, 3, 3),
+                             optional_in("norm", kFloats),
+                             optional_number("eps"),
+                             in("weight", kCode8, 2, 2),
+                             in("scales", kFloats),
+                             optional_in("bias", kFloats),
+                             in("freqs_cos", kFloats, 2, 2),
+                             in("freqs_sin", kFloats, 2, 2),
+                             optional_number("freqs_start"),
+                             written_cache("k_cache"),
+                             written_cache("v_cache"),
+                             number("start_pos"),
+                             out("y", kFloats)};
 
 constexpr Row kRows[] = {
-    {.name = "pteryx.linear_q4gsw",
-     .args = kJoined4,
-     .codes = Codes::kLowFirst,
-     .weight = 1,
-     .scales = 2,
-     .group = 3,
-     .bias = 4,
-     .residual = 5,
-     .widths = 6},
-    {.name = "pteryx.linear_q8",
-     .args = kJoined8,
-     .codes = Codes::kBytes,
-     .weight = 1,
-     .scales = 2,
-     .bias = 3,
-     .residual = 4,
-     .widths = 5},
-    {.name = "et_vk.linear_q4gsw.default",
-     .args = kGroupwise,
-     .codes = Codes::kLowFirst,
-     .weight = 1,
-     .scales = 2,
-     .group = 3,
-     .bias = 4},
-    {.name = "et_vk.linear_qcs4w.default",
-     .args = kChannel4,
-     .codes = Codes::kHighFirst,
-     .weight = 1,
-     .scales = 2},
-    {.name = "aten._weight_int8pack_mm.default",
-     .args = kChannel8,
-     .codes = Codes::kBytes,
-     .weight = 1,
-     .scales = 2},
-    {.name = "et_vk.linear_q8ta_q8csw.default",
-     .args = kStatic8,
-     .codes = Codes::kBytes,
-     .weight = 3,
-     .scales = 5,
-     .bias = 6,
-     .factor = 1,
-     .x_zero = 2},
-    {.name = "et_vk.linear_dq8ca_q4gsw.default",
-     .args = kDynamic8,
-     .codes = Codes::kLowFirst,
-     .weight = 3,
-     .scales = 5,
-     .group = 6,
-     .bias = 7,
-     .row_scale = 1,
-     .row_zero = 2},
+    make_row("pteryx.linear_q4gsw", kJoined4, Codes::kLowFirst),
+    make_row("pteryx.linear_q4gsw_rope", kRotated4, Codes::kLowFirst),
+    make_row("pteryx.linear_q8_rope", kRotated8, Codes::kBytes),
+    make_row("pteryx.linear_q8", kJoined8, Codes::kBytes),
+    make_row("et_vk.linear_q4gsw.default", kGroupwise, Codes::kLowFirst),
+    make_row("et_vk.linear_qcs4w.default", kChannel4, Codes::kHighFirst),
+    make_row("aten._weight_int8pack_mm.default", kChannel8, Codes::kBytes),
+    make_row("et_vk.linear_q8ta_q8csw.default", kStatic8, Codes::kBytes),
+    make_row("et_vk.linear_dq8ca_q4gsw.default", kDynamic8, Codes::kLowFirst),
 };
 
 const Row& row(const Node& n) { return *static_cast<const Row*>(n.def().row); }
@@ -147,8 +186,31 @@ Status set_scales(const Node& n, QLinear& d) {
   return {};
 }
 
+Status check_positions(const Node& n, int64_t start, const QLinear& d, int64_t rows,
+                       std::string_view what, std::string_view of) {
+  if (start < 0)
+    return n.fail(Code::kInvalidArgument,
+                  fmt::format("{}: expected 0 or more, got {}", what, start));
+  if (start <= rows - d.m) return {};
+  return n.fail(Code::kInvalidArgument, fmt::format("{} {} + {} rows exceed the {} rows of {}",
+                                                    what, start, d.m, rows, of));
+}
+
+Status shape_rotated(const Node& n, const QLinear& d, Shapes& s) {
+  const Row& r = row(n);
+  PTERYX_ASSIGN(const int64_t table_start, n.integer_or(at(r.table_start), 0));
+  PTERYX_ASSIGN(const int64_t start, n.integer(at(r.start)));
+  const Rotation& t = *d.rotation;
+  if (d.m < 1) return n.fail(Code::kInvalidArgument, "x has no rows");
+  PTERYX_TRY(check_positions(n, table_start, d, t.cos.dim(0), "position",
+                             fmt::format("freqs_cos ({})", n.graph().label(t.cos.id))));
+  PTERYX_TRY(check_positions(n, start, d, t.keys.dim(1), "start_pos", "k_cache"));
+  return s.set({1, d.m, (d.n - 2 * t.kv_width()) / t.size(), t.size()});
+}
+
 Status shape(const Node& n, Shapes& s) {
   PTERYX_ASSIGN(const QLinear d, describe_qlinear(n));
+  if (d.rotation) return shape_rotated(n, d, s);
   Dims y = d.x.dims;
   if (row(n).widths < 0) {
     y[y.rank() - 1] = d.n;
@@ -174,11 +236,41 @@ Status read_results(const Node& n, QLinear& d) {
     columns += widths[i];
     if (i > 0) d.more.push_back(n.out(i));
   }
-  if (good && columns == d.n) return {};
+  const int64_t expected = d.gated ? d.n / 2 : d.n;
+  if (d.gated) good = good && d.n % 2 == 0 && widths.rank() == 1 && !d.residual;
+  if (good && columns == expected) return {};
   return n.fail(Code::kInvalidProgram,
                 fmt::format("widths: expected those of 1 to {} results, in multiples of 4, {} "
                             "together, got {} for {} results",
-                            kMost, d.n, to_string(widths), n.out_count()));
+                            d.gated ? 1 : kMost, expected, to_string(widths), n.out_count()));
+}
+
+// The caches and tables of a layer that makes queries, keys and values.
+Status read_rotation(const Node& n, QLinear& d) {
+  const Row& r = row(n);
+  Rotation t{.cos = n.in(at(r.cos)),
+             .sin = n.in(at(r.sin)),
+             .table_start = n.has(at(r.table_start)) ? n.live(at(r.table_start)) : LiveInt{},
+             .keys = n.in(at(r.k_cache)),
+             .values = n.in(at(r.v_cache)),
+             .position = n.live(at(r.start))};
+  PTERYX_TRY(n.expect(at(r.v_cache), "shape", t.keys.dims, t.values.dims));
+  const int64_t queries = d.n - 2 * t.kv_width();
+  const bool good = d.x.dim(0) == 1 && t.keys.dim(0) == 1 && t.size() > 0 && t.size() % 2 == 0 &&
+                    t.kv_width() > 0 && queries > 0 && queries % t.size() == 0;
+  if (!good) {
+    return n.fail(Code::kInvalidProgram,
+                  fmt::format("{} columns do not make heads of queries, keys and values for caches "
+                              "{}",
+                              d.n, to_string(t.keys.dims)));
+  }
+  if (t.values.dtype != t.keys.dtype)
+    return n.malformed(at(r.v_cache), "type", name(t.keys.dtype), name(t.values.dtype));
+  const Dims table = {t.cos.dim(0), t.size() / 2};
+  PTERYX_TRY(n.expect(at(r.cos), "shape", table, t.cos.dims));
+  PTERYX_TRY(n.expect(at(r.sin), "shape", table, t.sin.dims));
+  d.rotation = t;
+  return {};
 }
 
 int64_t code(const QLinear& d, const HostTensor& weight, int64_t n, int64_t k) {
@@ -187,11 +279,23 @@ int64_t code(const QLinear& d, const HostTensor& weight, int64_t n, int64_t k) {
   return (((k % 2 == 0) == (d.codes == Codes::kLowFirst) ? byte : byte >> 4) & 15) - 8;
 }
 
+void normalise(const QLinear& d, const HostTensor& weight, std::vector<double>& v) {
+  for (size_t first = 0; first < v.size(); first += static_cast<size_t>(d.k)) {
+    const std::span<double> row(v.data() + first, static_cast<size_t>(d.k));
+    double squares = 0;
+    for (const double e : row) squares += e * e;
+    const double scale = 1 / std::sqrt(squares / static_cast<double>(d.k) + d.eps);
+    for (size_t k = 0; k < row.size(); ++k)
+      row[k] *= scale * weight.number(static_cast<int64_t>(k));
+  }
+}
+
 // x as the product sees it; rounding to codes is done in f32, as PyTorch does it.
 std::vector<double> numbers(const QLinear& d, const Host& h) {
   const HostTensor x = h.host(d.x.id);
   std::vector<double> v(static_cast<size_t>(x.numel()));
   for (size_t i = 0; i < v.size(); ++i) v[i] = x.number(static_cast<int64_t>(i)) - d.x_zero;
+  if (d.norm) normalise(d, h.host(d.norm->id), v);
   if (!d.row_scale) return v;
   const HostTensor scales = h.host(d.row_scale->id);
   const HostTensor zeros = h.host(d.row_zero->id);
@@ -208,13 +312,13 @@ std::vector<double> numbers(const QLinear& d, const Host& h) {
   return v;
 }
 
-Status cpu(const Node& n, const Host& h) {
-  PTERYX_ASSIGN(const QLinear d, describe_qlinear(n));
+// One result per row of x and row of weights.
+std::vector<double> sums_of(const QLinear& d, const Host& h) {
   const HostTensor weight = h.host(d.weight.id);
   const HostTensor scales = h.host(d.scales.id);
-  const std::vector<Columns> columns = qlinear::results(d);
   const std::vector<double> x = numbers(d, h);
   std::vector<double> line(static_cast<size_t>(d.k));
+  std::vector<double> sums(static_cast<size_t>(d.m * d.n));
   for (int64_t j = 0; j < d.n; ++j) {
     for (int64_t k = 0; k < d.k; ++k) {
       line[static_cast<size_t>(k)] =
@@ -226,10 +330,62 @@ Status cpu(const Node& n, const Host& h) {
       for (size_t k = 0; k < line.size(); ++k)
         total += x[static_cast<size_t>(m) * line.size() + k] * line[k];
       const double more = d.residual ? h.host(d.residual->id).number(m * d.n + j) : 0.0;
-      const Columns& c = *std::find_if(columns.begin(), columns.end(), [&](const Columns& each) {
-        return j < each.first + each.width;
-      });
-      h.host(c.y.id).put(m * c.width + j - c.first, d.factor * total + bias + more);
+      sums[static_cast<size_t>(m * d.n + j)] = d.factor * total + bias + more;
+    }
+  }
+  return sums;
+}
+
+void put_gated(const QLinear& d, const Host& h, const std::vector<double>& sums) {
+  const int64_t half = d.n / 2;
+  for (int64_t i = 0; i < d.m * half; ++i) {
+    const double gate = sums[static_cast<size_t>(i / half * d.n + i % half)];
+    const double up = sums[static_cast<size_t>(i / half * d.n + i % half + half)];
+    h.host(d.y.id).put(i, gate / (1 + std::exp(-gate)) * up);
+  }
+}
+
+Status put_rotated(const Node& n, const QLinear& d, const Host& h, std::vector<double>& sums) {
+  const Rotation& t = *d.rotation;
+  PTERYX_ASSIGN(const int64_t table_start, n.integer_or(at(row(n).table_start), 0));
+  PTERYX_ASSIGN(const int64_t start, n.integer(at(row(n).start)));
+  const int64_t kv = t.kv_width();
+  const int64_t queries = d.n - 2 * kv;
+  for (int64_t m = 0; m < d.m; ++m) {
+    for (int64_t j = 0; j < queries + kv; j += 2) {
+      const int64_t at_table = (table_start + m) * (t.size() / 2) + j % t.size() / 2;
+      const double c = h.host(t.cos.id).number(at_table);
+      const double s = h.host(t.sin.id).number(at_table);
+      double& a = sums[static_cast<size_t>(m * d.n + j)];
+      double& b = sums[static_cast<size_t>(m * d.n + j + 1)];
+      const double turned = a * c - b * s;
+      b = b * c + a * s;
+      a = turned;
+    }
+    for (int64_t j = 0; j < d.n; ++j) {
+      const double v = sums[static_cast<size_t>(m * d.n + j)];
+      if (j < queries) {
+        h.host(d.y.id).put(m * queries + j, v);
+      } else {
+        const Tensor& cache = j < queries + kv ? t.keys : t.values;
+        h.host(cache.id).put((start + m) * kv + (j - queries) % kv, v);
+      }
+    }
+  }
+  return {};
+}
+
+Status cpu(const Node& n, const Host& h) {
+  PTERYX_ASSIGN(const QLinear d, describe_qlinear(n));
+  std::vector<double> sums = sums_of(d, h);
+  if (d.gated) {
+    put_gated(d, h, sums);
+    return {};
+  }
+  if (d.rotation) return put_rotated(n, d, h, sums);
+  for (const Columns& c : qlinear::results(d)) {
+    for (int64_t i = 0; i < d.m * c.width; ++i) {
+      h.host(c.y.id).put(i, sums[static_cast<size_t>(i / c.width * d.n + c.first + i % c.width)]);
     }
   }
   return {};
@@ -267,7 +423,17 @@ Result<QLinear> describe_qlinear(const Node& n) {
                         std::to_string(d.residual->numel()));
     }
   }
+  if (r.norm >= 0 && n.has(at(r.norm))) {
+    d.norm = n.in(at(r.norm));
+    d.eps = n.number_or(at(r.eps), 0);
+    if (d.norm->numel() != d.k) {
+      return n.mismatch(at(r.norm), "elements", std::to_string(d.k),
+                        std::to_string(d.norm->numel()));
+    }
+  }
+  if (r.gated >= 0) d.gated = n.has(at(r.gated)) && n.number(at(r.gated)) != 0;
   if (r.widths >= 0) PTERYX_TRY(read_results(n, d));
+  if (r.k_cache >= 0) PTERYX_TRY(read_rotation(n, d));
   if (r.factor >= 0) d.factor = n.number(at(r.factor));
   if (r.x_zero >= 0) d.x_zero = n.number(at(r.x_zero));
   if (r.row_scale >= 0) {

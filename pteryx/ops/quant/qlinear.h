@@ -17,6 +17,20 @@ enum class Codes : uint8_t {
   kBytes,      // 8 bits, signed
 };
 
+// For a layer whose columns are queries, keys and values: neighbours of queries and keys are turned
+// by cos and sin of their position, keys and values go to caches [1, capacity, heads, size].
+struct Rotation {
+  Tensor cos;  // [positions, size / 2]
+  Tensor sin;
+  LiveInt table_start;  // the row of cos and sin for the first row of x
+  Tensor keys;
+  Tensor values;
+  LiveInt position;  // the row of the caches for the first row of x
+
+  int64_t size() const { return keys.dim(3); }
+  int64_t kv_width() const { return keys.dim(2) * keys.dim(3); }
+};
+
 // y[m, n] = factor * sum over k of (x[m, k] - x_zero) * code[n, k] * scales[k / group * scale_row +
 // n] + bias[n], x and y dense. Scales and bias may be longer than n.
 struct QLinear {
@@ -41,6 +55,7 @@ struct QLinear {
   std::optional<Tensor> norm;
   double eps = 0;
   bool gated = false;  // y = silu(the first half of the columns) * the second half
+  std::optional<Rotation> rotation;
   Tensor y;
   std::vector<Tensor>
       more;  // results behind y: each has the columns that follow, in multiples of 4

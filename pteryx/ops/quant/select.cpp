@@ -25,8 +25,7 @@ std::string name_of(Codes codes) {
   return codes == Codes::kLowFirst ? "low_first" : "high_first";
 }
 
-Status plan_naive(const Node& n, Plan& p) {
-  PTERYX_ASSIGN(const QLinear d, prepare(n, p));
+Status naive(const Node& n, Plan& p, QLinear d) {  // NOLINT(performance-unnecessary-value-param)
   Params params = make_params(d);
   for (const Columns& c : results(d)) {
     params.first_column = u32(c.first);
@@ -57,8 +56,7 @@ Fold gemv_fold(const QLinear& d, FoldRoute route, const gpu::Caps& caps) {
 }
 
 template <FoldRoute R>
-Status plan_gemv(const Node& n, Plan& p) {
-  PTERYX_ASSIGN(QLinear d, prepare(n, p));
+Status gemv(const Node& n, Plan& p, QLinear d) {
   PTERYX_TRY(use_vectors(n, p, d));
   const Fold f = gemv_fold(d, R, p.caps());
   const uint32_t rows = std::bit_ceil(std::max(u32(d.m), 1U));
@@ -79,8 +77,7 @@ int64_t splits_of(const QLinear& d, int64_t tiles) {
 }
 
 template <int64_t Thread>
-Status plan_tiled(const Node& n, Plan& p) {
-  PTERYX_ASSIGN(QLinear d, prepare(n, p));
+Status tiled(const Node& n, Plan& p, QLinear d) {
   PTERYX_TRY(use_vectors(n, p, d));
   constexpr int64_t kTile = Thread * 16;
   const int64_t tiles = up(d.m, kTile) * up(d.n, kTile);
@@ -108,6 +105,11 @@ Status plan_tiled(const Node& n, Plan& p) {
 
 // ---------------------------------------------------------------- choice
 
+template <Product P>
+Status plan(const Node& n, Plan& p) {
+  return plan_around(n, p, P);
+}
+
 bool fits_gemv(const Node& n, const gpu::Caps& caps) {
   const auto d = describe_qlinear(n);
   return d.ok() && d->m <= kMaxGemvRows && has_vectors(n, *d) && caps.max_invocations >= 256;
@@ -132,13 +134,13 @@ bool never(const Node& /*n*/, const gpu::Caps& /*caps*/) { return false; }
 
 constexpr Route kRoutes[] = {
     {"gemv_dot4", fits_dot4, plan_dot4},
-    {"gemv_subgroup", fits_gemv_subgroup, plan_gemv<FoldRoute::kSubgroup>},
-    {"gemv", fits_gemv, plan_gemv<FoldRoute::kTree>},
-    {"matrix", fits_matrix<128>, plan_matrix<128>, suits_matrix<128>, Precision::kF16},
-    {"matrix_small", fits_matrix<64>, plan_matrix<64>, suits_matrix<64>, Precision::kF16},
-    {"tiled_large", fits_tiled<8>, plan_tiled<8>, suits_large},
-    {"tiled", fits_tiled<4>, plan_tiled<4>},
-    {"naive", nullptr, plan_naive, never},
+    {"gemv_subgroup", fits_gemv_subgroup, plan<gemv<FoldRoute::kSubgroup>>},
+    {"gemv", fits_gemv, plan<gemv<FoldRoute::kTree>>},
+    {"matrix", fits_matrix<128>, plan<matrix<128>>, suits_matrix<128>, Precision::kF16},
+    {"matrix_small", fits_matrix<64>, plan<matrix<64>>, suits_matrix<64>, Precision::kF16},
+    {"tiled_large", fits_tiled<8>, plan<tiled<8>>, suits_large},
+    {"tiled", fits_tiled<4>, plan<tiled<4>>},
+    {"naive", nullptr, plan<naive>, never},
 };
 
 }  // namespace

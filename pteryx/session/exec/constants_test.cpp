@@ -2,7 +2,7 @@
 // BSD-3-Clause
 #include <gtest/gtest.h>
 
-#include "pteryx/graph/passes/passes.h"
+#include "pteryx/fuse/passes.h"
 #include "pteryx/session/testing/graphs.h"
 
 namespace pteryx {
@@ -102,7 +102,7 @@ TEST(Constants, JoinsThatBeginAlikeAreNotTheSame) {
       d.g.outputs.push_back(y);
     }
   }
-  graph::run_passes(d.g, ops::lookup());
+  fuse::run_passes(d.g, ops::lookup());
   ASSERT_EQ(d.g.nodes.size(), 2U);
   std::vector<SourcePtr> sources;
   for (const auto& w : weights)
@@ -141,7 +141,7 @@ TEST(Constants, CastsAreMadeAtLoad) {
   d.call("aten.add.Tensor", {first, cast(turned), one, y});
   d.g.inputs = {x};
   d.g.outputs = {y};
-  graph::run_passes(d.g, ops::lookup());
+  fuse::run_passes(d.g, ops::lookup());
   testing::LoadedGraph loaded(std::move(d.g),
                               {std::make_shared<MemorySource>("a", std::as_bytes(std::span(a))),
                                std::make_shared<MemorySource>("b", std::as_bytes(std::span(b)))});

@@ -7,6 +7,18 @@
 // Host guarantees: m = rows; one scale per unit; lanes * across * steps units are a whole row, unless there are passes.
 // Codes and sums have names, and what is done with them is written out: compilers may keep arrays of them in memory.
 #option rows 1..8
+#option fixed
+#if fixed
+#option n 1..16777216
+#option k 1..16777216
+#option row_bytes 16..16777216
+#option group_size 1..16777216
+#option scale_row 0..16777216
+#option end0 0..16777216
+#option end1 0..16777216
+#option end2 0..16777216
+#option end3 0..16777216
+#end
 #option planes 2..3
 #option columns 4 | 8
 #option lanes 4 | 8 | 16 | 32
@@ -16,6 +28,17 @@
 #option passes                              // a row has more units: the same again for those that follow
 #option x_form plain | norm | whole | rounded  // numbers; times norm, over their RMS; whole numbers; rounded to such by row
 #option gated                               // y = silu(first half of the columns) * second half
+#option rotated                             // queries, keys and values: see rotated.wgsl
+#if rotated
+#option half_size 1..512
+#option heads 1..1024
+#option kv_heads 1..1024
+#option capacity 1..16777216
+#option cache_type f16 | f32
+#option cos_of_type f16 | f32
+#option sin_of_type f16 | f32
+#option live_slots
+#end
 #option scale_fours                         // four scales are one load
 #if x_form == norm
 #option norm_type f16 | f32
@@ -37,12 +60,18 @@
 #option residual_type f16 | f32
 #end
 #option y_type f16 | f32
+#if rotated
+#require !gated && results == 1 && !has_residual && row_words
+#end
 #require !parts && (results == 1 || row_words)
 #require columns <= lanes && rows * columns * steps <= 32
 #require lanes * across * sets <= 512
 #require x_type != i8 || x_form == whole
 #require x_form != whole || x_type == i8
 #require (x_form == plain || x_form == norm) || planes == 2
+#if fixed
+#require (x_form != norm || k % 4 == 0) && (!gated || n > 1)
+#end
 #require !gated || (results == 1 && !has_residual && columns == 8)
 #require rows * lanes * across * steps * (planes * 32 + 16) + sets * across * rows * columns * 4 <= 32768
 #enable subgroups
@@ -53,6 +82,8 @@
 #end
 #let eights = unit / 8
 #let wide = lanes * across * steps
+#let threads = lanes * across * sets
+#let turns = (rows * wide * eights + threads - 1) / threads
 #include "quant/kernels/common/params.wgsl"
 #include "quant/kernels/common/x.wgsl"
 #if x_form == norm
@@ -68,7 +99,11 @@
 #end
 #tensor weight raw vec4<u32>
 #include "quant/kernels/common/scale4.wgsl"
+#if rotated
+#include "quant/kernels/common/rotated.wgsl"
+#else
 #include "quant/kernels/common/results.wgsl"
+#end
 
 const rows: u32 = $(rows)u;
 const columns: u32 = $(columns)u;
@@ -98,14 +133,31 @@ fn packed(b: vec4<u32>) -> u32 {
 }
 fn sum_of_bytes(word: u32) -> i32 { return dot4I8Packed(word, 0x01010101u); }
 
+// Eight of x.
+struct Eight {
+  low: vec4<f32>, high: vec4<f32>,
+#if x_form == norm
+  norm_low: vec4<f32>, norm_high: vec4<f32>,
+#end
+}
+
+fn load_x8(item: u32, first_unit: u32) -> Eight {
+  let m = item / (eights * wide);
+  let k = (first_unit + item / eights % wide) * unit + item % eights * 8u;
+#if x_form == norm
+  return Eight(x4(m, k), x4(m, k + 4u), norm4(k), norm4(k + 4u));
+#else
+  return Eight(x4(m, k), x4(m, k + 4u));
+#end
+}
+
 // Rounds eight of x, of a unit that as many neighbours have as it has eights. Every invocation calls it.
-fn store_x(item: u32, first_unit: u32, inside: bool) {
+fn store_x(item: u32, v: Eight, inside: bool) {
   let e = item % eights;
   let u = item / eights % wide;
   let m = item / (eights * wide);
-  let k = (first_unit + u) * unit + e * 8u;
-  var low = x4(m, k);
-  var high = x4(m, k + 4u);
+  var low = v.low;
+  var high = v.high;
 #if x_form == norm
   var squares = dot(low, low) + dot(high, high);
   for (var step = 1u; step < lanes; step *= 2u) { squares += subgroupShuffleXor(squares, step); }
@@ -114,8 +166,8 @@ fn store_x(item: u32, first_unit: u32, inside: bool) {
 #else
   if (inside && item % lanes == 0u) { x_squares[item / lanes] = squares; }
 #end
-  low *= norm4(k);
-  high *= norm4(k + 4u);
+  low *= v.norm_low;
+  high *= v.norm_high;
 #end
 #if x_form == whole
   let size = 1.0;
@@ -208,7 +260,7 @@ fn norm_of(m: u32) -> f32 {
   const slots = wide * eights / lanes;
   var sum = 0.0;
   for (var i = 0u; i < slots; i++) { sum += x_squares[m * slots + i]; }
-  return inverseSqrt(sum / f32(params.k) + params.eps);
+  return inverseSqrt(sum / f32(params.k) + eps());
 }
 #end
 
@@ -260,6 +312,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #else
   const first_unit = 0u;
 #end
+#if turns <= 4
+#for i in 0..turns
+  let item$i = min($(i * threads)u + local, items - 1u);
+  let eight$i = load_x8(item$i, first_unit);
+#end
+#end
   // Units past the end repeat the last; x is 0 there.
 #for s in 0..steps
   let u$s = min(first_unit + own_unit + $(s * lanes)u, units - 1u);
@@ -273,7 +331,16 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #if passes
   workgroupBarrier();
 #end
-  for (var i = 0u; i < items; i += wg_size) { store_x(min(i + local, items - 1u), first_unit, i + local < items); }
+#if turns <= 4
+#for i in 0..turns
+  store_x(item$i, eight$i, $(i * threads)u + local < items);
+#end
+#else
+  for (var i = 0u; i < items; i += wg_size) {
+    let item = min(i + local, items - 1u);
+    store_x(item, load_x8(item, first_unit), i + local < items);
+  }
+#end
   workgroupBarrier();
 #for m in 0..rows
 #for s in 0..steps

@@ -26,6 +26,7 @@
 #option team 1..1024
 #option wg_size 1..1024
 #option block 0..1024
+#let fixed = 0
 #include "quant/kernels/common/params.wgsl"
 #include "quant/kernels/common/x.wgsl"
 #include "quant/kernels/common/weights.wgsl"

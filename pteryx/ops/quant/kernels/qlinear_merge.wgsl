@@ -10,6 +10,7 @@
 #option residual_type f16 | f32
 #end
 #tensor parts read f32
+#let fixed = 0
 #include "quant/kernels/common/params.wgsl"
 #include "quant/kernels/common/finish.wgsl"
 #tensor y words f16 | f32

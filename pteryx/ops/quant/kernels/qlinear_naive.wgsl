@@ -15,13 +15,14 @@
 #tensor x read f16 | f32 | i8
 #tensor weight read u8 | i8
 #tensor scales read f16 | f32
+#let fixed = 0
 #include "quant/kernels/common/params.wgsl"
 #include "quant/kernels/common/finish.wgsl"
 #tensor y words f16 | f32
 
 fn x_at(m: u32, k: u32) -> f32 {
 #if x_type == i8
-  return f32(load_x(m * params.k + k)) - params.x_zero;
+  return f32(load_x(m * params.k + k)) - x_zero();
 #else
   return load_x(m * params.k + k);
 #end

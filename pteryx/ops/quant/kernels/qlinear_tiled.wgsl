@@ -27,6 +27,7 @@
 #end
 #option y_type f16 | f32
 #require results == 1 || row_words
+#let fixed = 0
 #include "quant/kernels/common/params.wgsl"
 #include "quant/kernels/common/x.wgsl"
 #include "quant/kernels/common/weights.wgsl"

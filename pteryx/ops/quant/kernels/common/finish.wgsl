@@ -10,7 +10,7 @@
 #end
 
 fn finish(v: f32, i: u32, n: u32) -> f32 {
-  var done = v * params.factor;
+  var done = v * factor();
 #if has_bias
   done += load_bias(n);
 #end

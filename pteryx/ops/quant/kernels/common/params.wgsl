@@ -3,10 +3,38 @@
 //   splits, chunk          parts that k is cut into, and of how many k
 //   ends                   of several results, the column behind each
 //   first_column, width    the columns of a kernel that makes one result at a time
+//   position, table_start  rows of caches and tables, as live() reads them
 #include "common/index.wgsl"
 
 struct Params {
   m: u32, n: u32, k: u32, row_bytes: u32, group: u32, scale_row: u32, splits: u32, chunk: u32,
-  factor: f32, x_zero: f32, eps: f32, first_column: u32, width: u32, ends: vec4<u32>
+  factor: f32, x_zero: f32, eps: f32, first_column: u32, width: u32, position: u32, table_start: u32, ends: vec4<u32>
 }
+#option fixed  // sizes are known when the kernel is made, so that nothing waits for them; `given` has the rest
+#if fixed
+#option rows 1..8
+#option n 1..16777216
+#option k 1..16777216
+#option row_bytes 16..16777216
+#option group_size 1..16777216
+#option scale_row 0..16777216
+#option end0 0..16777216
+#option end1 0..16777216
+#option end2 0..16777216
+#option end3 0..16777216
+@group(0) @binding(0) var<uniform> given: Params;
+const params = Params($(rows)u, $(n)u, $(k)u, $(row_bytes)u, $(group_size)u, $(scale_row)u, 1u, $(k)u, 0.0, 0.0, 0.0,
+                      0u, 0u, 0u, 0u, vec4<u32>($(end0)u, $(end1)u, $(end2)u, $(end3)u));
+fn factor() -> f32 { return given.factor; }
+fn x_zero() -> f32 { return given.x_zero; }
+fn eps() -> f32 { return given.eps; }
+fn first_position() -> u32 { return given.position; }
+fn table_start() -> u32 { return given.table_start; }
+#else
 @group(0) @binding(0) var<uniform> params: Params;
+fn factor() -> f32 { return params.factor; }
+fn x_zero() -> f32 { return params.x_zero; }
+fn eps() -> f32 { return params.eps; }
+fn first_position() -> u32 { return params.position; }
+fn table_start() -> u32 { return params.table_start; }
+#end

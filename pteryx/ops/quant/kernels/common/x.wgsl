@@ -18,7 +18,7 @@ fn x4(m: u32, k: u32) -> vec4<f32> {
   var v = vec4<f32>(0.0);
   for (var j = 0u; j < min(4u, params.k - k); j++) {
 #if x_type == i8
-    v[j] = f32(load_x(i + j)) - params.x_zero;
+    v[j] = f32(load_x(i + j)) - x_zero();
 #else
     v[j] = load_x(i + j);
 #end
@@ -30,6 +30,6 @@ fn x4(m: u32, k: u32) -> vec4<f32> {
   let w = x[i / 4u];
   return vec4<f32>(unpack2x16float(w.x), unpack2x16float(w.y));
 #else
-  return vec4<f32>((vec4<i32>(bitcast<i32>(x[i / 4u])) << vec4<u32>(24u, 16u, 8u, 0u)) >> vec4<u32>(24u)) - params.x_zero;
+  return vec4<f32>((vec4<i32>(bitcast<i32>(x[i / 4u])) << vec4<u32>(24u, 16u, 8u, 0u)) >> vec4<u32>(24u)) - x_zero();
 #end
 }

@@ -1,9 +1,11 @@
 // Exporters hold i64 as i32 inside a delegate and copy at its border. Readers of indices take both,
 // so the copy need not be made. SPDX-License-Identifier: BSD-3-Clause
-#include "pteryx/graph/passes/passes.h"
-#include "pteryx/graph/passes/uses.h"
+#include "pteryx/fuse/passes.h"
+#include "pteryx/fuse/uses.h"
 
-namespace pteryx::graph {
+namespace pteryx::fuse {
+
+using namespace graph;  // NOLINT(google-build-using-namespace): the graph is what passes are about
 namespace {
 
 bool narrows(const Graph& g, const Node& n, const Uses& uses) {
@@ -45,4 +47,4 @@ void drop_narrowing(Graph& g) {
   erase_nodes(g, gone);
 }
 
-}  // namespace pteryx::graph
+}  // namespace pteryx::fuse

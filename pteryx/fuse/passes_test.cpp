@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "pteryx/graph/passes/passes.h"
+#include "pteryx/fuse/passes.h"
 
 #include <map>
 
 #include <gtest/gtest.h>
 
-namespace pteryx::graph {
+namespace pteryx::fuse {
+
+using namespace graph;  // NOLINT(google-build-using-namespace): the graph is what passes are about
 namespace {
 
 class Ops final : public OpLookup {
@@ -146,4 +148,4 @@ TEST(Passes, CastsOfConstantsAreFolded) {
 }
 
 }  // namespace
-}  // namespace pteryx::graph
+}  // namespace pteryx::fuse

@@ -9,11 +9,15 @@
 
 #include <fmt/format.h>
 
-#include "pteryx/graph/passes/constants.h"
-#include "pteryx/graph/passes/passes.h"
-#include "pteryx/graph/passes/uses.h"
+#include "pteryx/fuse/constants.h"
+#include "pteryx/fuse/passes.h"
+#include "pteryx/fuse/uses.h"
+#include "pteryx/ops/embedding_parts.h"
 
-namespace pteryx::graph {
+namespace pteryx::fuse {
+
+using ops::TableCodes;
+using namespace graph;  // NOLINT(google-build-using-namespace): the graph is what passes are about
 namespace {
 
 constexpr std::string_view kCat = "aten.cat.default";
@@ -127,12 +131,7 @@ class Splitter {
   }
 
  private:
-  ValueId add(Value v, std::string label) {
-    g_.values.push_back(std::move(v));
-    g_.labels.push_back(std::move(label));
-    return ValueId{static_cast<uint32_t>(g_.values.size() - 1)};
-  }
-  ValueId number(int64_t v) { return add(v, std::to_string(v)); }
+  ValueId number(int64_t v) { return g_.add(v, std::to_string(v)); }
   void emit(const Node& like, std::string_view op, std::vector<ValueId> args) {
     Node n = like;
     n.op = ops_.find(op);
@@ -176,8 +175,8 @@ class Splitter {
                         other.dim_order == t->dim_order && other.stored == t->stored;
       if (same) return known;
     }
-    parts_.push_back(add(std::move(*t), fmt::format("{}, rows {} to {}", g_.label(whole),
-                                                    what.first, what.first + what.count - 1)));
+    parts_.push_back(g_.add(std::move(*t), fmt::format("{}, rows {} to {}", g_.label(whole),
+                                                       what.first, what.first + what.count - 1)));
     return parts_.back();
   }
   bool can_cut(ValueId whole, PartOf what) const {
@@ -240,12 +239,12 @@ class Splitter {
       Tensor result{.dtype = y_of(n).dtype, .max = y_of(n).max};
       result.max[result.max.rank() - 1] = r.count;
       piece.args.back() =
-          add(std::move(result), fmt::format("{}, columns {} to {}", g_.label(n.args.back()),
-                                             r.first, r.first + r.count - 1));
+          g_.add(std::move(result), fmt::format("{}, columns {} to {}", g_.label(n.args.back()),
+                                                r.first, r.first + r.count - 1));
       pieces.items.push_back(piece.args.back());
       nodes_.push_back(std::move(piece));
     }
-    const ValueId list = add(std::move(pieces), "parts");
+    const ValueId list = g_.add(std::move(pieces), "parts");
     emit(n, kCat, {list, number(-1), n.args.back()});
     return true;
   }
@@ -278,8 +277,8 @@ class Splitter {
     if (constant(id) != nullptr) return part(id, {.dim = last, .first = r.first, .count = r.count});
     Tensor cut{.dtype = t.dtype, .max = t.max};
     cut.max[last] = r.count;
-    const ValueId y = add(std::move(cut), fmt::format("{}, columns {} to {}", g_.label(id), r.first,
-                                                      r.first + r.count - 1));
+    const ValueId y = g_.add(std::move(cut), fmt::format("{}, columns {} to {}", g_.label(id),
+                                                         r.first, r.first + r.count - 1));
     emit(n, kSlice, {id, number(-1), number(r.first), number(r.first + r.count), number(1), y});
     return y;
   }
@@ -317,9 +316,9 @@ class Splitter {
     const ValueId codes = number(static_cast<int64_t>(codes_of(n, *e)));
     const ValueId group = number(form.group);
     const ValueId by_group = number(form.by_group ? 1 : 0);
-    const ValueId ws = add(std::move(weights), "tables");
-    const ValueId ss = add(std::move(scales), "scales");
-    const ValueId zs = add(std::move(zeros), "zero points");
+    const ValueId ws = g_.add(std::move(weights), "tables");
+    const ValueId ss = g_.add(std::move(scales), "scales");
+    const ValueId zs = g_.add(std::move(zeros), "zero points");
     emit(n, kParts, {ws, ss, zs, codes, group, by_group, n.args[at(e->indices)], n.args.back()});
     return true;
   }
@@ -386,4 +385,4 @@ std::vector<SplitWeight> split_rows(Graph& g, const OpLookup& ops, uint64_t most
   return Splitter(g, ops, most_bytes).split();
 }
 
-}  // namespace pteryx::graph
+}  // namespace pteryx::fuse

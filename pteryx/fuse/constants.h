@@ -9,7 +9,9 @@
 #include "pteryx/base/checked.h"
 #include "pteryx/graph/graph.h"
 
-namespace pteryx::graph {
+namespace pteryx::fuse {
+
+using graph::Tensor;
 
 // Element types that GPU buffers hold as they are.
 bool is_held_by_gpu(DType t);
@@ -29,4 +31,4 @@ struct PartOf {
 // scattered over more places than can be kept.
 std::optional<Tensor> constant_part(const Tensor& t, const PartOf& part);
 
-}  // namespace pteryx::graph
+}  // namespace pteryx::fuse

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "pteryx/graph/passes/constants.h"
+#include "pteryx/fuse/constants.h"
 
 #include <algorithm>
 
-namespace pteryx::graph {
+namespace pteryx::fuse {
+
+using namespace graph;  // NOLINT(google-build-using-namespace): the graph is what passes are about
 namespace {
 
 // Bytes [begin, begin + size) of ranges that lie one behind the other.
@@ -66,4 +68,4 @@ std::optional<Tensor> constant_part(const Tensor& t, const PartOf& part) {
   return result;
 }
 
-}  // namespace pteryx::graph
+}  // namespace pteryx::fuse

@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 
-#include "pteryx/graph/passes/passes.h"
-#include "pteryx/graph/passes/uses.h"
+#include "pteryx/fuse/passes.h"
+#include "pteryx/fuse/uses.h"
 
-namespace pteryx::graph {
+namespace pteryx::fuse {
+
+using namespace graph;  // NOLINT(google-build-using-namespace): the graph is what passes are about
 namespace {
 
 constexpr std::string_view kSigmoid = "aten.sigmoid.default";
@@ -59,4 +61,4 @@ void fuse_silu(Graph& g, const OpLookup& ops) {
   replace(kSilu, kSiluMul, false);
 }
 
-}  // namespace pteryx::graph
+}  // namespace pteryx::fuse

@@ -11,7 +11,13 @@
 
 #include "pteryx/graph/graph.h"
 
-namespace pteryx::graph {
+namespace pteryx::fuse {
+
+using graph::Graph;
+using graph::kNoValue;
+using graph::OpLookup;
+using graph::SharedPlace;
+using graph::ValueId;
 
 struct SplitWeight {
   ValueId weight = kNoValue;
@@ -36,13 +42,11 @@ void fold_casts(Graph& g);
 // Quantised linear layers over one x -> one node; y = layer(x) followed by y + r -> one node.
 // Neither with weights of more than `most_bytes`.
 void join_linear(Graph& g, const OpLookup& ops, uint64_t most_bytes);
-// How pteryx.embedding_parts has its table.
-enum class TableCodes : uint8_t {
-  kNone,       // elements as they are
-  kBytes,      // 8 bits
-  kLowFirst,   // 4 bits offset by 8, two in a byte, even elements in the low nibble
-  kHighFirst,  // the same with even elements in the high nibble
-};
+// The RMS norm of a joined layer's x, and the gate over its columns -> part of it.
+void fill_slots(Graph& g, const OpLookup& ops, uint64_t most_bytes);
+// A joined layer that makes queries, keys and values, their rotation and the update of the caches
+// -> one node.
+void rotate_products(Graph& g, const OpLookup& ops);
 // Embedding tables and linear layers with constants of more than `most_bytes`: parts of their rows,
 // each a constant, and what puts results together. What cannot be split stays.
 std::vector<SplitWeight> split_rows(Graph& g, const OpLookup& ops, uint64_t most_bytes);
@@ -67,4 +71,4 @@ void find_fixed_caches(const Graph& g, DType type, std::set<SharedPlace>& fixed)
 // method is not of that form.
 bool append_sampling(Graph& g, const OpLookup& ops);
 
-}  // namespace pteryx::graph
+}  // namespace pteryx::fuse

@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <array>
 
-#include "pteryx/graph/passes/passes.h"
-#include "pteryx/graph/passes/uses.h"
+#include "pteryx/fuse/passes.h"
+#include "pteryx/fuse/uses.h"
 
-namespace pteryx::graph {
+namespace pteryx::fuse {
+
+using namespace graph;  // NOLINT(google-build-using-namespace): the graph is what passes are about
 namespace {
 
 constexpr std::string_view kSelect = "aten.select_copy.int";
@@ -72,4 +74,4 @@ bool keep_all_logits(Graph& g) {
   return true;
 }
 
-}  // namespace pteryx::graph
+}  // namespace pteryx::fuse

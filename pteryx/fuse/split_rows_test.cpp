@@ -8,10 +8,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "pteryx/graph/passes/constants.h"
-#include "pteryx/graph/passes/passes.h"
+#include "pteryx/fuse/constants.h"
+#include "pteryx/fuse/passes.h"
 
-namespace pteryx::graph {
+namespace pteryx::fuse {
+
+using namespace graph;  // NOLINT(google-build-using-namespace): the graph is what passes are about
 namespace {
 
 class Ops final : public OpLookup {
@@ -301,4 +303,4 @@ TEST(ConstantPart, GoesThroughRangesAndOrders) {
 }
 
 }  // namespace
-}  // namespace pteryx::graph
+}  // namespace pteryx::fuse

@@ -3,11 +3,13 @@
 // is read. SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 
-#include "pteryx/graph/passes/constants.h"
-#include "pteryx/graph/passes/passes.h"
-#include "pteryx/graph/passes/uses.h"
+#include "pteryx/fuse/constants.h"
+#include "pteryx/fuse/passes.h"
+#include "pteryx/fuse/uses.h"
 
-namespace pteryx::graph {
+namespace pteryx::fuse {
+
+using namespace graph;  // NOLINT(google-build-using-namespace): the graph is what passes are about
 namespace {
 
 bool is_cast(const Node& n) {
@@ -44,4 +46,4 @@ void fold_casts(Graph& g) {
   erase_nodes(g, gone);
 }
 
-}  // namespace pteryx::graph
+}  // namespace pteryx::fuse

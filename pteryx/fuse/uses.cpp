@@ -1,7 +1,9 @@
 // Reads and writes of a graph's values. SPDX-License-Identifier: BSD-3-Clause
-#include "pteryx/graph/passes/uses.h"
+#include "pteryx/fuse/uses.h"
 
-namespace pteryx::graph {
+namespace pteryx::fuse {
+
+using namespace graph;  // NOLINT(google-build-using-namespace): the graph is what passes are about
 
 Uses::Uses(const Graph& g)
     : g_(g),
@@ -52,4 +54,4 @@ void erase_nodes(Graph& g, const std::vector<bool>& gone) {
   g.nodes.resize(kept);
 }
 
-}  // namespace pteryx::graph
+}  // namespace pteryx::fuse

@@ -1,16 +1,20 @@
 // The order of the passes. SPDX-License-Identifier: BSD-3-Clause
-#include "pteryx/graph/passes/passes.h"
+#include "pteryx/fuse/passes.h"
 
-namespace pteryx::graph {
+namespace pteryx::fuse {
+
+using namespace graph;  // NOLINT(google-build-using-namespace): the graph is what passes are about
 
 std::vector<SplitWeight> run_passes(Graph& g, const OpLookup& ops, const PassOptions& options) {
   if (options.fuse && !g.has_jumps) {
     drop_narrowing(g);
     fuse_silu(g, ops);
     join_linear(g, ops, options.most_constant_bytes);
+    fill_slots(g, ops, options.most_constant_bytes);
+    rotate_products(g, ops);
     fold_casts(g);  // behind passes that join data, which has one type
   }
   return split_rows(g, ops, options.most_constant_bytes);  // behind those that make constants
 }
 
-}  // namespace pteryx::graph
+}  // namespace pteryx::fuse

@@ -1,10 +1,12 @@
 // KV caches of another element type than the file's. SPDX-License-Identifier: BSD-3-Clause
 #include <fmt/format.h>
 
-#include "pteryx/graph/passes/passes.h"
-#include "pteryx/graph/passes/uses.h"
+#include "pteryx/fuse/passes.h"
+#include "pteryx/fuse/uses.h"
 
-namespace pteryx::graph {
+namespace pteryx::fuse {
+
+using namespace graph;  // NOLINT(google-build-using-namespace): the graph is what passes are about
 namespace {
 
 // What a value is there for.
@@ -120,4 +122,4 @@ CacheTypes set_cache_type(Graph& g, DType type, const std::set<SharedPlace>& fix
   return result.of_type + result.others > 0 ? result : without_caches(g, uses, type);
 }
 
-}  // namespace pteryx::graph
+}  // namespace pteryx::fuse

@@ -2,11 +2,14 @@
 // an addition that follows one goes into it. SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 
-#include "pteryx/graph/passes/constants.h"
-#include "pteryx/graph/passes/passes.h"
-#include "pteryx/graph/passes/uses.h"
+#include "pteryx/fuse/calls.h"
+#include "pteryx/fuse/constants.h"
+#include "pteryx/fuse/passes.h"
+#include "pteryx/fuse/uses.h"
 
-namespace pteryx::graph {
+namespace pteryx::fuse {
+
+using namespace graph;  // NOLINT(google-build-using-namespace): the graph is what passes are about
 namespace {
 
 constexpr std::string_view kAdd = "aten.add.Tensor";
@@ -131,18 +134,12 @@ class Joiner {
     return rows * padded_row(elements / rows * size_bytes(t.dtype));
   }
 
-  ValueId add(Value v, std::string label) {
-    g_.values.push_back(std::move(v));
-    g_.labels.push_back(std::move(label));
-    return ValueId{static_cast<uint32_t>(g_.values.size() - 1)};
-  }
   // Rows with others' in between would not be next to what is added to them.
   bool is_split(uint32_t node) const {
     const Node& n = g_.nodes[node];
     return g_.tensor(n.args[kWeight]) == nullptr || g_.tensor(n.args[kScales]) == nullptr ||
            !fits({}, node);
   }
-  ValueId null() { return add(Null{}, "None"); }
 
   // The rows of the members' constants one behind the other; `columns`: of each row the columns.
   ValueId joined_constant(const std::vector<uint32_t>& members, size_t arg, bool columns) {
@@ -159,7 +156,7 @@ class Joiner {
         t.data.push_back(*slice(whole, static_cast<uint64_t>(r) * part, part));
       }
     }
-    return add(std::move(t), g_.labels[index(g_.nodes[members[0]].args[arg])] + " and others");
+    return g_.add(std::move(t), g_.labels[index(g_.nodes[members[0]].args[arg])] + " and others");
   }
   int64_t extent(uint32_t node, size_t arg, bool columns) const {
     const Dims& d = g_.tensor(g_.nodes[node].args[arg])->max;
@@ -171,22 +168,17 @@ class Joiner {
     for (const uint32_t m : members) results.items.push_back(g_.nodes[m].args.back());
     const ValueId weight = joined_constant(members, kWeight, false);
     const ValueId scales = joined_constant(members, kScales, true);
-    std::vector<ValueId> args = {g_.nodes[members[0]].args[kX], weight, scales};
-    if (k.groups) args.push_back(g_.nodes[members[0]].args[kGroup]);
-    args.push_back(null());
-    args.push_back(null());
+    const ValueId x = g_.nodes[members[0]].args[kX];
+    const ValueId group = k.groups ? g_.nodes[members[0]].args[kGroup] : kNoValue;
     IntList widths;
     for (const uint32_t m : members) widths.items.push_back(extent(m, kWeight, false));
-    args.push_back(add(std::move(widths), "widths"));
-    args.push_back(add(std::move(results), "results"));
-    set(members[0], k, std::move(args));
-  }
-
-  void set(uint32_t node, const Kind& k, std::vector<ValueId> args) {
-    Node& n = g_.nodes[node];
-    n.op = ops_.find(k.joined);
-    n.spelling = n.op->name;
-    n.args = std::move(args);
+    set_call(g_, g_.nodes[members[0]], ops_, k.joined,
+             {{"x", x},
+              {"weight", weight},
+              {"scales", scales},
+              {"group_size", group},
+              {"widths", g_.add(std::move(widths), "widths")},
+              {"y", g_.add(std::move(results), "results")}});
   }
 
   size_t inputs_that_vary() const {
@@ -238,14 +230,18 @@ class Joiner {
       return false;
     const uint32_t ready = uses.producer(r);
     if (ready != kNoNode && ready >= maker) return false;
-    std::vector<ValueId> args(g_.nodes[maker].args.begin(), g_.nodes[maker].args.end() - 1);
-    if (!k->groups) args.push_back(null());
-    args.push_back(r);
-    args.push_back(add(IntList{{layer->max.back()}}, "widths"));
+    const std::vector<ValueId> args = g_.nodes[maker].args;
     ValueList result;
     result.items.push_back(last_view == kNoNode ? out : from);
-    args.push_back(add(std::move(result), "results"));
-    set(maker, *k, std::move(args));
+    set_call(g_, g_.nodes[maker], ops_, k->joined,
+             {{"x", args[kX]},
+              {"weight", args[kWeight]},
+              {"scales", args[kScales]},
+              {"group_size", k->groups ? args[kGroup] : kNoValue},
+              {"bias", k->groups ? args[kBias] : kNoValue},
+              {"residual", r},
+              {"widths", g_.add(IntList{{layer->max.back()}}, "widths")},
+              {"y", g_.add(std::move(result), "results")}});
     if (last_view != kNoNode) g_.nodes[last_view].args.back() = out;
     return true;
   }
@@ -263,4 +259,4 @@ void join_linear(Graph& g, const OpLookup& ops, uint64_t most_bytes) {
   joiner.absorb_additions();
 }
 
-}  // namespace pteryx::graph
+}  // namespace pteryx::fuse

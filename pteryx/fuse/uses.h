@@ -9,7 +9,13 @@
 
 #include "pteryx/graph/graph.h"
 
-namespace pteryx::graph {
+namespace pteryx::fuse {
+
+using graph::Graph;
+using graph::kNoValue;
+using graph::Node;
+using graph::ValueId;
+using graph::ValueList;
 
 inline constexpr uint32_t kNoNode = std::numeric_limits<uint32_t>::max();
 
@@ -18,13 +24,13 @@ class Uses {
   explicit Uses(const Graph& g);
 
   // The one node that writes a value; kNoNode if none does, or several.
-  uint32_t producer(ValueId id) const { return producer_[index(id)]; }
+  uint32_t producer(ValueId id) const { return producer_[graph::index(id)]; }
   // The same if it is a call of `op`.
   uint32_t made_by(ValueId id, std::string_view op) const;
   // Reads by nodes, counting members of lists, and by the caller.
-  uint32_t reads(ValueId id) const { return reads_[index(id)]; }
+  uint32_t reads(ValueId id) const { return reads_[graph::index(id)]; }
   // Holds the same elements from its producer on: not state, not written twice.
-  bool stable(ValueId id) const { return stable_[index(id)]; }
+  bool stable(ValueId id) const { return stable_[graph::index(id)]; }
 
  private:
   const Graph& g_;
@@ -47,4 +53,4 @@ void for_each_value(const Graph& g, ValueId id, F&& visit) {
 // Takes nodes out, the others keep their order.
 void erase_nodes(Graph& g, const std::vector<bool>& gone);
 
-}  // namespace pteryx::graph
+}  // namespace pteryx::fuse

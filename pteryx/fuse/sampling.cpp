@@ -1,9 +1,11 @@
 // A language model that draws its next token itself. SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 
-#include "pteryx/graph/passes/passes.h"
+#include "pteryx/fuse/passes.h"
 
-namespace pteryx::graph {
+namespace pteryx::fuse {
+
+using namespace graph;  // NOLINT(google-build-using-namespace): the graph is what passes are about
 namespace {
 
 constexpr std::string_view kPosition = "et_vk.select_as_symint.default";
@@ -90,11 +92,6 @@ struct Writer {
   Graph& g;
   const OpLookup& ops;
 
-  ValueId add(Value v, std::string_view label) {
-    g.values.push_back(std::move(v));
-    g.labels.emplace_back(label);
-    return ValueId{static_cast<uint32_t>(g.values.size() - 1)};
-  }
   Node node(std::string_view op, std::vector<ValueId> args) const {
     Node n;
     n.op = ops.find(op);
@@ -115,14 +112,14 @@ bool append_sampling(Graph& g, const OpLookup& ops) {
     return false;
   Writer w{g, ops};
   const ValueId settings =
-      w.add(Tensor{.dtype = DType::kI32, .max = {kSettingsWords}}, "sampling settings");
-  const ValueId history = w.add(
+      w.g.add(Tensor{.dtype = DType::kI32, .max = {kSettingsWords}}, "sampling settings");
+  const ValueId history = w.g.add(
       Tensor{.dtype = DType::kI32, .max = {capacity}, .state = true, .shared = place_of_history(g)},
       "token history");
-  const ValueId position = w.add(LiveScalar{}, "sampling position");
-  const ValueId zero = w.add(int64_t{0}, "0");
-  const ValueId formality = w.add(Tensor{.dtype = DType::kF32, .max = {1}}, "unused");
-  const ValueId token = w.add(Tensor{.dtype = DType::kI32, .max = {1, 1}}, "token");
+  const ValueId position = w.g.add(LiveScalar{}, "sampling position");
+  const ValueId zero = w.g.add(int64_t{0}, "0");
+  const ValueId formality = w.g.add(Tensor{.dtype = DType::kF32, .max = {1}}, "unused");
+  const ValueId token = w.g.add(Tensor{.dtype = DType::kI32, .max = {1, 1}}, "token");
   const ValueId tokens = g.inputs[0];
   std::vector<Node> nodes;
   nodes.push_back(w.node(kPosition, {g.inputs[1], zero, zero, position}));
@@ -137,4 +134,4 @@ bool append_sampling(Graph& g, const OpLookup& ops) {
   return true;
 }
 
-}  // namespace pteryx::graph
+}  // namespace pteryx::fuse
