@@ -53,12 +53,11 @@ TEST(KernelVariants, AllCompile) {
   std::mt19937 random(7);
   int files = 0;
   for (const KernelFile& file : kernel_files()) {
-    const bool declares = file.text.find("\n#tensor ") != std::string_view::npos;
-    if (!declares || file.text.find("@compute") == std::string_view::npos) continue;
-    ++files;
+    if (file.name.find("common/") != std::string_view::npos) continue;  // parts of kernels
     const auto declared = declared_options(file.name, kernel_file);
     ASSERT_TRUE(declared.ok()) << declared.status().message();
     int compiled = 0;
+    bool is_kernel = true;
     for (int i = 0; i < kTries && compiled < kDraws; ++i) {
       Options options;
       for (const OptionDeclaration& o : *declared) options.set(o.name, draw(file.name, o, random));
@@ -68,11 +67,15 @@ TEST(KernelVariants, AllCompile) {
             << kernel.status().message();
         continue;
       }
+      is_kernel = !kernel->tensors.empty();  // else one that the host puts text around
+      if (!is_kernel) break;
       ++compiled;
       const Status s = compile(*kernel, file.name, gpu::shared_device()->caps());
       EXPECT_TRUE(s.ok()) << file.name << " with " << options.describe() << ": " << s.message();
     }
+    if (!is_kernel) continue;
     EXPECT_GT(compiled, 0) << file.name;
+    ++files;
   }
   EXPECT_GT(files, 0);
 }

@@ -178,6 +178,23 @@ TEST(MatMul, AddmmBroadcastsSelf) {
   }
 }
 
+// alpha and beta are for the whole sum, also where k is cut.
+TEST(MatMul, AddmmOfManyInputsScalesOnce) {
+  const Size s{1, 12, 8, 1024};
+  const TestTensor a = random(DType::kF32, {s.m, s.k}, 10, -1, 1);
+  const TestTensor b = random(DType::kF32, {s.k, s.n}, 11, -1, 1);
+  const TestTensor self = random(DType::kF32, {s.n}, 12);
+  const auto self_at = [&](int64_t, int64_t, int64_t j) { return 0.25 * self.data[at(j)]; };
+  expect_op(Case("aten.addmm.default")
+                .in(self)
+                .in(a)
+                .in(b)
+                .number(0.25)
+                .number(0.5)
+                .out(DType::kF32, {s.m, s.n}),
+            {reference(a, b, s, false, {s.m, s.n}, 0.5, self_at)}, {1e-4, 1e-4});
+}
+
 TEST(MatMul, AddmmWithBetaZeroIgnoresSelf) {
   const TestTensor a = random(DType::kF32, {7, 3}, 13);
   const TestTensor b = random(DType::kF32, {3, 5}, 14);

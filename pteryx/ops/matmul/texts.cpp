@@ -2,7 +2,6 @@
 #include "pteryx/ops/matmul/texts.h"
 
 #include "pteryx/ops/fold.h"
-#include "pteryx/ops/shaders/matmul_merge.h"
 
 namespace pteryx::ops::matmul {
 
@@ -77,56 +76,6 @@ std::string put_text(Access access, DType y, std::string_view value) {
                     "  y[i] = bitcast<u32>(first);\n  if (n + 1u < params.n) {{ y[i + 1u] = "
                     "bitcast<u32>({}); }}\n}}\n",
                     second);
-}
-
-// ---------------------------------------------------------------- dispatch
-
-Params make_params(const MatMul& d) {
-  const Matrix add = d.add.value_or(Matrix{});
-  return {.batches = u32(d.batches),
-          .m = u32(d.m),
-          .n = u32(d.n),
-          .k = u32(d.k),
-          .a_batch = u32(d.a.batch),
-          .a_row = u32(d.a.row),
-          .a_column = u32(d.a.column),
-          .b_batch = u32(d.b.batch),
-          .b_row = u32(d.b.row),
-          .b_column = u32(d.b.column),
-          .add_batch = u32(add.batch),
-          .add_row = u32(add.row),
-          .add_column = u32(add.column),
-          .alpha = static_cast<float>(d.alpha),
-          .beta = static_cast<float>(d.beta),
-          .splits = 1,
-          .chunk = u32(d.k)};
-}
-Pieces pieces(const MatMul& d, std::string_view text) {
-  const Fetch a = fetch_a(d);
-  const Fetch b = fetch_b(d);
-  const Access access = row_access(d.y.dtype, d.n);
-  Pieces p;
-  p.bind = {bind_operand(a, d.a.tensor), bind_operand(b, d.b.tensor)};
-  if (d.add) p.bind.push_back({"add", d.add->tensor});
-  p.bind.push_back({"y", d.y, access});
-  p.prelude =
-      fmt::format("const along_k: bool = {};\n{}{}{}{}{}", d.b_along_k(), fetch_text(a),
-                  fetch_text(b), epilogue_text(d), put_text(access, d.y.dtype, kFinished), text);
-  return p;
-}
-
-Status plan_merge(const Node& n, Plan& p, const MatMul& d, const Tensor& parts, int64_t splits) {
-  auto params = make_params(d);
-  params.splits = u32(splits);
-  std::vector<Bind> bind = {{"parts", parts}};
-  if (d.add) bind.push_back({"add", d.add->tensor});
-  bind.push_back({"y", d.y, Access::kWords});
-  const std::string prelude = epilogue_text(d);
-  return p.dispatch(n, {.shader = &shaders::matmul_merge,
-                        .prelude = prelude,
-                        .bind = std::move(bind),
-                        .params = bytes_of(params),
-                        .grid = per_element(words(d.y.numel(), d.y.dtype), p.caps())});
 }
 
 }  // namespace pteryx::ops::matmul

@@ -6,13 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "pteryx/ops/matmul/matmul.h"
-#include "pteryx/ops/shaders/matmul_naive.h"
+#include "pteryx/ops/matmul/kernels.h"
 
 namespace pteryx::ops::matmul {
-
-using Params = shaders::MatmulNaiveParams;  // all routes include one
-Params make_params(const MatMul& d);
 
 // A matrix as fetched four neighbours at a time, along `inner`.
 struct Fetch {
@@ -43,17 +39,5 @@ std::string epilogue_text(const MatMul& d);
 // fn put2 of common/matmul.wgsl; `value` makes an element from its sum and column.
 std::string put_text(Access access, DType y, std::string_view value);
 inline constexpr std::string_view kFinished = "epilogue({}, batch, m, {})";
-
-// The bindings and texts of a route; `text` is its own.
-struct Pieces {
-  std::vector<Bind> bind;
-  std::string prelude;
-};
-Pieces pieces(const MatMul& d, std::string_view text);
-
-// Adds up the parts of a product whose k was cut.
-Status plan_merge(const Node& n, Plan& p, const MatMul& d, const Tensor& parts, int64_t splits);
-
-inline int64_t up(int64_t n, int64_t step) { return (n + step - 1) / step; }
 
 }  // namespace pteryx::ops::matmul

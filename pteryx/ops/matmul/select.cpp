@@ -4,10 +4,8 @@
 #include <bit>
 
 #include "pteryx/ops/fold.h"
-#include "pteryx/ops/kernel/library.h"
+#include "pteryx/ops/matmul/kernels.h"
 #include "pteryx/ops/matmul/matrix.h"
-#include "pteryx/ops/matmul/texts.h"
-#include "pteryx/ops/shaders/fold_many.h"
 #include "pteryx/ops/shaders/matmul_gemv.h"
 #include "pteryx/ops/shaders/matmul_gemv_columns.h"
 #include "pteryx/ops/shaders/matmul_gemv_subgroup.h"
@@ -28,38 +26,24 @@ Status plan_naive(const Node& n, Plan& p) {
   const auto params = make_params(d);
   std::vector<Bind> bind = {{"a", d.a.tensor}, {"b", d.b.tensor}};
   if (d.add) bind.push_back({"add", d.add->tensor});
-  bind.push_back({"y", d.y, Access::kWords});
-  const std::string prelude = epilogue_text(d);
+  bind.push_back({"y", d.y});
   return p.dispatch(n, {.shader = &shaders::matmul_naive,
-                        .prelude = prelude,
+                        .options = {{"has_add", d.add ? 1 : 0}},
                         .bind = std::move(bind),
                         .params = bytes_of(params),
                         .grid = per_element(words(d.y.numel(), d.y.dtype), p.caps())});
 }
 
-Status plan_gemv_columns(const Node& n, Plan& p, const MatMul& d, uint32_t rows) {
-  const Fold f{.team = 32, .workgroup = 256};
-  Pieces parts = pieces(d, fmt::format("const rows: u32 = {}u;\n{}", rows, f.prelude()));
+// A kernel for a few rows of a.
+Status plan_rows(const Node& n, Plan& p, const MatMul& d, const Shader& shader, Operands operands,
+                 uint32_t rows, const gpu::Grid& grid) {
+  operands.options.set("rows", rows);
   const auto params = make_params(d);
-  return p.dispatch(n, {.shader = &shaders::matmul_gemv_columns,
-                        .prelude = parts.prelude,
-                        .bind = std::move(parts.bind),
+  return p.dispatch(n, {.shader = &shader,
+                        .options = std::move(operands.options),
+                        .bind = std::move(operands.bind),
                         .params = bytes_of(params),
-                        .grid = per_group(d.batches * up(d.n, 32), p.caps())});
-}
-
-// fn b8 of matmul_gemv_subgroup.wgsl.
-std::string b8_text(const Fetch& b) {
-  if (!in_eights(b)) {
-    return fetch_text(b) +
-           "fn b8(base: u32, n: u32, k: u32) -> array<vec4<f32>, 2> {\n"
-           "  return array<vec4<f32>, 2>(b4(base, n, k), b4(base, n, k + 4u));\n}\n";
-  }
-  return "fn b8(base: u32, n: u32, k: u32) -> array<vec4<f32>, 2> {\n"
-         "  let w = b[(base + min(n, params.n - 1u) * params.b_column + k) / 8u];\n"
-         "  return array<vec4<f32>, 2>(vec4<f32>(unpack2x16float(w.x), unpack2x16float(w.y)),\n"
-         "                             vec4<f32>(unpack2x16float(w.z), "
-         "unpack2x16float(w.w)));\n}\n";
+                        .grid = grid});
 }
 
 Status plan_gemv_subgroup(const Node& n, Plan& p) {
@@ -71,43 +55,30 @@ Status plan_gemv_subgroup(const Node& n, Plan& p) {
   // Small products need more invocations for each result to keep the memory busy.
   while (f.team < 256 && f.team * 8 < d.k && units * f.team < kEnoughInvocations) f.team *= 2;
   f.workgroup = std::max(f.workgroup, f.team);
-  const Fetch a = fetch_a(d);
-  const Fetch b = fetch_b(d);
-  const Access access = row_access(d.y.dtype, d.n);
-  const std::string prelude = fmt::format(
-      "const rows: u32 = {}u;\nconst team: u32 = {}u;\nconst wg_size: u32 = {}u;\n"
-      "const block: u32 = {}u;\nconst fours: u32 = rows;\n{}{}{}{}{}",
-      d.m, f.team, f.workgroup, f.block, fetch_text(a), b8_text(b), epilogue_text(d),
-      put_text(access, d.y.dtype, kFinished), text_of(shaders::fold_many));
-  std::vector<Bind> bind = {bind_operand(a, d.a.tensor), bind_operand(b, d.b.tensor)};
-  if (in_eights(b)) bind[1] = {"b", d.b.tensor, Access::kRawRead, "vec4<u32>"};
-  if (d.add) bind.push_back({"add", d.add->tensor});
-  bind.push_back({"y", d.y, access});
-  const auto params = make_params(d);
-  return p.dispatch(n, {.shader = &shaders::matmul_gemv_subgroup,
-                        .prelude = prelude,
-                        .bind = std::move(bind),
-                        .params = bytes_of(params),
-                        .grid = f.grid(units, p.caps()),
-                        .subgroups = true});
+  Operands operands{.options = f.options(), .bind = {}};
+  operands.add_a(d).add_b(d, Loads::kEights).add_y(d);
+  return plan_rows(n, p, d, shaders::matmul_gemv_subgroup, std::move(operands), u32(d.m),
+                   f.grid(units, p.caps()));
 }
 
 Status plan_gemv(const Node& n, Plan& p) {
   PTERYX_ASSIGN(const MatMul d, describe_matmul(n));
   if (d.m == 0) return {};
   const auto rows = std::bit_ceil(u32(d.m));
-  if (!d.b_along_k()) return plan_gemv_columns(n, p, d, rows);
+  if (!d.b_along_k()) {
+    Operands operands;
+    operands.add_a(d).add_b(d, Loads::kFours).add_y(d);
+    return plan_rows(n, p, d, shaders::matmul_gemv_columns, std::move(operands), rows,
+                     per_group(d.batches * up(d.n, 32), p.caps()));
+  }
   // Small products need more invocations for each result to keep the memory busy.
   const int64_t units = d.batches * up(d.n, 4);
   const bool wide = units * 32 < kEnoughInvocations && d.k >= 2048;
   const Fold f = make_fold(FoldRoute::kTree, wide ? 1024 : 256, 256, p.caps());
-  Pieces parts = pieces(d, fmt::format("const rows: u32 = {}u;\n{}", rows, f.prelude()));
-  const auto params = make_params(d);
-  return p.dispatch(n, {.shader = &shaders::matmul_gemv,
-                        .prelude = parts.prelude,
-                        .bind = std::move(parts.bind),
-                        .params = bytes_of(params),
-                        .grid = f.grid(units, p.caps())});
+  Operands operands{.options = f.options(), .bind = {}};
+  operands.add_a(d).add_b(d, Loads::kFours).add_y(d);
+  return plan_rows(n, p, d, shaders::matmul_gemv, std::move(operands), rows,
+                   f.grid(units, p.caps()));
 }
 
 // Too few tiles for the GPU: cut k, so that parts of it run at once.
@@ -123,21 +94,22 @@ Status plan_tiled(const Node& n, Plan& p) {
   constexpr int64_t kTile = ThreadTile * 16;
   const int64_t tiles = d.batches * up(d.m, kTile) * up(d.n, kTile);
   const int64_t splits = splits_of(d, tiles);
-  const std::string text =
-      fmt::format("const thread_m: u32 = {0}u;\nconst thread_n: u32 = {0}u;\n", ThreadTile);
   auto params = make_params(d);
   MatMul first = d;
   if (splits > 1) {
     first.add.reset();
-    first.alpha = 1;
     first.y = p.scratch(DType::kF32, {splits, d.batches, d.m, d.n});
     params.splits = u32(splits);
     params.chunk = u32(up(up(d.k, splits), 16) * 16);
   }
-  Pieces parts = pieces(first, text);
+  Operands operands;
+  operands.add_a(d).add_b(d, Loads::kFours).add_y(first);
+  operands.options.set("thread_fours", ThreadTile / 4)
+      .set("along_k", d.b_along_k() ? 1 : 0)
+      .set("finished", splits == 1 ? 1 : 0);
   PTERYX_TRY(p.dispatch(n, {.shader = &shaders::matmul_tiled,
-                            .prelude = parts.prelude,
-                            .bind = std::move(parts.bind),
+                            .options = std::move(operands.options),
+                            .bind = std::move(operands.bind),
                             .params = bytes_of(params),
                             .grid = per_group(tiles * splits, p.caps())}));
   return splits > 1 ? plan_merge(n, p, d, first.y, splits) : ok_status();

@@ -1,8 +1,16 @@
 // y[batch, m, n] = epilogue(sum over k of a[batch, m, k] * b[batch, k, n]).
 // One invocation per word of y, with nothing shared: 2 loads per multiplication, so bound by the cache at a few percent
 // of the arithmetic. Fits every device; the other routes are tested against it.
-// Host guarantees: nothing but the sizes; a4, b4 and put2 of the prelude keep within them.
+// Host guarantees: nothing but the sizes.
+#option has_add
+#if has_add
+#option add_type f16 | f32
+#end
+#tensor a read f16 | f32
+#tensor b read f16 | f32
 #include "matmul/common/matmul.wgsl"
+#include "matmul/common/epilogue.wgsl"
+#tensor y words f16 | f32
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,

@@ -1,7 +1,14 @@
 // Adds up the parts of a product whose k was cut: y[i] = epilogue(sum over splits of parts[split, i]).
 // One invocation per word of y.
-// Host guarantees: parts is [splits, batches, m, n] in f32.
+// Host guarantees: parts is [splits, batches, m, n].
+#option has_add
+#if has_add
+#option add_type f16 | f32
+#end
+#tensor parts read f32
 #include "matmul/common/matmul.wgsl"
+#include "matmul/common/epilogue.wgsl"
+#tensor y words f16 | f32
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,

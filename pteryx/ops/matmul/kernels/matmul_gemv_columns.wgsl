@@ -2,12 +2,34 @@
 // A few rows of a against a b that is contiguous along n. A workgroup makes `rows` x 32 results: 8 invocations side by
 // side take 4 columns each, 32 of them share out k.
 // Bytes: n * k of b once, 128 in a row. 2 * rows operations per element of b: bound by memory up to 8 rows.
-// Host guarantees: m <= rows <= 8, not along_k. The prelude gives `rows` and the fold of teams of 32 in workgroup memory.
+// Host guarantees: m <= rows <= 8.
+#option rows 1..8
+#option a_type f16 | f32
+#option b_type f16 | f32
+#option y_type f16 | f32
+#option a_fours
+#option b_load elements | fours
+#option has_add
+#if has_add
+#option add_type f16 | f32
+#end
+#option row_words
+#let along_k = 0
+#let finished = 1
+#let team = 32
+#let wg_size = 256
+#let block = 0
 #include "matmul/common/matmul.wgsl"
+#include "matmul/common/a.wgsl"
+#include "matmul/common/b.wgsl"
+#include "matmul/common/put.wgsl"
+
+const rows: u32 = $(rows)u;
 
 // One value for each of four columns.
 alias acc = vec4<f32>;
 fn combine(a: acc, b: acc) -> acc { return a + b; }
+#include "common/fold.wgsl"
 
 const across: u32 = wg_size / team;
 const deep: u32 = team;

@@ -2,12 +2,34 @@
 // A few rows of a against columns of b that are contiguous along k. A team of invocations makes `rows` x 4 results and
 // shares out k; b is read once, 16 bytes per invocation and neighbours side by side.
 // Bytes: n * k of b once, a from the cache. 2 * rows operations per element of b: bound by memory up to 8 rows.
-// Host guarantees: m <= rows <= 8, along_k. The prelude gives `rows` and the fold.
+// Host guarantees: m <= rows <= 8.
+#option rows 1..8
+#option a_type f16 | f32
+#option b_type f16 | f32
+#option y_type f16 | f32
+#option a_fours
+#option b_load elements | fours
+#option has_add
+#if has_add
+#option add_type f16 | f32
+#end
+#option row_words
+#option team 1..1024
+#option wg_size 1..1024
+#option block 0..1024
+#let along_k = 1
+#let finished = 1
 #include "matmul/common/matmul.wgsl"
+#include "matmul/common/a.wgsl"
+#include "matmul/common/b.wgsl"
+#include "matmul/common/put.wgsl"
+
+const rows: u32 = $(rows)u;
 
 // One value for each of four columns.
 alias acc = vec4<f32>;
 fn combine(a: acc, b: acc) -> acc { return a + b; }
+#include "common/fold.wgsl"
 
 @compute @workgroup_size(wg_size)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,

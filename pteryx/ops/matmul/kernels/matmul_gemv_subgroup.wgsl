@@ -2,9 +2,43 @@
 // shares out k by eights; b is read once, 16 or 32 bytes of a column per invocation and neighbours side by side, and the
 // sums of all rows are folded together.
 // Bytes: n * k of b once, a from the cache. 2 * rows operations per element of b: bound by memory up to 8 rows.
-// Host guarantees: m = rows <= 8, b contiguous along k. The prelude gives fold_many.wgsl with a vector for each row, and
-//   fn b8(base: u32, n: u32, k: u32) -> array<vec4<f32>, 2>   b at (k .. k+7, n); any numbers past the last column
+// Host guarantees: m = rows <= 8, b contiguous along k.
+#option rows 1..8
+#option a_type f16 | f32
+#option b_type f16 | f32
+#option y_type f16 | f32
+#option a_fours
+#option b_load elements | fours | eights
+#option has_add
+#if has_add
+#option add_type f16 | f32
+#end
+#option row_words
+#option team 1..1024
+#option wg_size 1..1024
+#option block 4..128
+#require b_load != eights || b_type == f16
+#let along_k = 1
+#let finished = 1
+#let fours = rows
 #include "matmul/common/matmul.wgsl"
+#include "matmul/common/a.wgsl"
+#include "matmul/common/b.wgsl"
+#include "matmul/common/put.wgsl"
+#include "common/fold_many.wgsl"
+
+const rows: u32 = $(rows)u;
+
+// b at (k .. k+7, n); any numbers past the last column
+fn b8(base: u32, n: u32, k: u32) -> array<vec4<f32>, 2> {
+#if b_load == eights
+  let w = b_eight(base, min(n, params.n - 1u), k);
+  return array<vec4<f32>, 2>(vec4<f32>(unpack2x16float(w.x), unpack2x16float(w.y)),
+                             vec4<f32>(unpack2x16float(w.z), unpack2x16float(w.w)));
+#else
+  return array<vec4<f32>, 2>(b4(base, n, k), b4(base, n, k + 4u));
+#end
+}
 
 @compute @workgroup_size(wg_size)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
