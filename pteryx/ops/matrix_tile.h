@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "pteryx/ops/op.h"
+#include "pteryx/ops/subgroup_matrix.h"
 
 namespace pteryx::ops {
 
@@ -40,7 +41,6 @@ Status dispatch_matrix(const Node& n, Plan& p, const MatrixTiles& t, const Shade
 // What the device must have.
 bool has_matrix(int64_t tile, const gpu::Caps& caps);
 
-inline constexpr int64_t kMatrixMinRows = 9;  // below, other routes read weights once
 inline int64_t matrix_row(int64_t k) { return (k + 63) / 64 * 64; }  // elements of a row of `a`
 
 }  // namespace pteryx::ops

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "pteryx/gpu/device.h"
+#include "pteryx/ops/subgroup_matrix.h"
 #include "pteryx/ops/testing/attention_calls.h"
 
 namespace pteryx::ops::testing {
@@ -53,6 +54,9 @@ TEST(MatrixTile, CompilesForQuantisedWeights) {
 }
 
 TEST(MatrixTile, CompilesForPlainWeights) {
+  const auto expect_compiles = [](const Case& c) {
+    testing::expect_compiles(c, {"matrix", "matrix_small", "matrix_few"});
+  };
   for (const DType t : {DType::kF32, DType::kF16}) {
     for (const int64_t k : {128, 7}) {
       expect_compiles(Case("aten.linear.default")
@@ -78,6 +82,38 @@ TEST(MatrixTile, CompilesForAttention) {
         Case("et_vk.sdpa.default").in(q).in(q).in(q).in(random(t, {20, 20})).none().out(t, q.dims),
         {"matrix"});
   }
+}
+
+TEST(MatrixTile, PlansAsMeasured) {
+  gpu::Caps caps;
+  caps.max_workgroup_bytes = 49152;
+  const auto plan = [&](int64_t m, int64_t n, int64_t k) {
+    const MatrixProduct d{1, m, n, k};
+    for (const MatrixSize size : {MatrixSize::kLarge, MatrixSize::kSmall, MatrixSize::kFew}) {
+      if (!suits_matrix(size, d)) continue;
+      const MatrixPlan p = plan_matrix(size, d, caps);
+      EXPECT_GE(p.row(), k);
+      EXPECT_LT(p.row() - k, p.tile.depth);
+      return p.tile.name() + "/" + std::to_string(p.splits);
+    }
+    return std::string();
+  };
+  EXPECT_EQ(plan(512, 16384, 2048), "128x128x64/1");
+  EXPECT_EQ(plan(512, 2048, 2048), "128x128x64/2");
+  EXPECT_EQ(plan(512, 2048, 8192), "128x128x64/2");
+  EXPECT_EQ(plan(512, 3072, 2048), "128x128x64/1");
+  EXPECT_EQ(plan(2048, 2048, 8192), "128x128x64/1");
+  EXPECT_EQ(plan(128, 2048, 2048), "64x64x64/4");
+  EXPECT_EQ(plan(128, 2048, 8192), "64x64x64/4");
+  EXPECT_EQ(plan(128, 3072, 2048), "128x128x64/4");
+  EXPECT_EQ(plan(16, 16384, 2048), "16x128x64/2");
+  EXPECT_EQ(plan(16, 2048, 2048), "16x64x128/8");
+  EXPECT_EQ(plan(16, 2048, 8192), "16x128x64/16");
+  EXPECT_EQ(plan(33, 2048, 8192), "48x128x64/16");
+  EXPECT_EQ(plan(64, 16384, 2048), "64x128x64/2");
+  EXPECT_EQ(plan(9, 33, 64), "16x64x64/1");
+  caps.max_workgroup_bytes = 32768;
+  EXPECT_EQ(plan(512, 16384, 2048), "128x128x32/1");
 }
 
 TEST(MatrixTile, CutsKWhereTilesAreFew) {

@@ -30,8 +30,10 @@ struct Operands {
   Operands& add_y(const MatMul& d);
 };
 
-// Adds up the parts of a product whose k was cut: `parts` is [splits, batches, m, n].
-Status plan_merge(const Node& n, Plan& p, const MatMul& d, const Tensor& parts, int64_t splits);
+// Adds up the parts of a product whose k was cut: `parts` is [splits, batches, m, n], m
+// and n up to multiples of fill_m and fill_n.
+Status plan_merge(const Node& n, Plan& p, const MatMul& d, const Tensor& parts, int64_t splits,
+                  int64_t fill_m, int64_t fill_n);
 
 inline int64_t up(int64_t n, int64_t step) { return (n + step - 1) / step; }
 

@@ -4,8 +4,8 @@
 #include <bit>
 
 #include "pteryx/ops/fold.h"
+#include "pteryx/ops/matmul/gemm_subgroup_matrix.h"
 #include "pteryx/ops/matmul/kernels.h"
-#include "pteryx/ops/matmul/matrix.h"
 #include "pteryx/ops/shaders/matmul_gemv.h"
 #include "pteryx/ops/shaders/matmul_gemv_columns.h"
 #include "pteryx/ops/shaders/matmul_gemv_subgroup.h"
@@ -112,7 +112,7 @@ Status plan_tiled(const Node& n, Plan& p) {
                             .bind = std::move(operands.bind),
                             .params = bytes_of(params),
                             .grid = per_group(tiles * splits, p.caps())}));
-  return splits > 1 ? plan_merge(n, p, d, first.y, splits) : ok_status();
+  return splits > 1 ? plan_merge(n, p, d, first.y, splits, 1, 1) : ok_status();
 }
 
 // ---------------------------------------------------------------- choice
@@ -140,11 +140,18 @@ bool suits_large(const Node& n, const gpu::Caps& /*caps*/) {
 }
 bool never(const Node& /*n*/, const gpu::Caps& /*caps*/) { return false; }
 
+template <MatrixSize Size>
+constexpr Route matrix_route(std::string_view name) {
+  return {name, fits_subgroup_matrix<Size>, plan_subgroup_matrix<Size>, suits_subgroup_matrix<Size>,
+          Precision::kF16};
+}
+
 constexpr Route kRoutes[] = {
     {"gemv_subgroup", fits_gemv_subgroup, plan_gemv_subgroup},
     {"gemv", fits_gemv, plan_gemv},
-    {"matrix", fits_matrix<128>, plan_matrix<128>, suits_matrix<128>, Precision::kF16},
-    {"matrix_small", fits_matrix<64>, plan_matrix<64>, suits_matrix<64>, Precision::kF16},
+    matrix_route<MatrixSize::kLarge>("matrix"),
+    matrix_route<MatrixSize::kSmall>("matrix_small"),
+    matrix_route<MatrixSize::kFew>("matrix_few"),
     {"tiled_large", fits_tiled<8>, plan_tiled<8>, suits_large},
     {"tiled", fits_tiled<4>, plan_tiled<4>},
     {"naive", nullptr, plan_naive, never},

@@ -1,6 +1,8 @@
 // Adds up the parts of a product whose k was cut: y[i] = epilogue(sum over splits of parts[split, i]).
 // One invocation per word of y.
-// Host guarantees: parts is [splits, batches, m, n].
+// Host guarantees: parts is [splits, batches, m, n], m and n up to multiples of fill_m and fill_n.
+#option fill_m 1..128
+#option fill_n 1..256
 #option has_add
 #if has_add
 #option add_type f16 | f32
@@ -16,13 +18,20 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let w = flat_id(group, groups, local, 64u);
   let count = params.batches * params.m * params.n;
   if (w * y_lanes >= count) { return; }
+  let part_m = (params.m + $(fill_m - 1)u) / $(fill_m)u * $(fill_m)u;
+  let part_n = (params.n + $(fill_n - 1)u) / $(fill_n)u * $(fill_n)u;
   var word = 0u;
   for (var lane = 0u; lane < y_lanes; lane++) {
     let i = w * y_lanes + lane;
     if (i >= count) { break; }
+    let batch = i / params.n / params.m;
+    let m = i / params.n % params.m;
+    let n = i % params.n;
     var sum = 0.0;
-    for (var s = 0u; s < params.splits; s++) { sum += load_parts(s * count + i); }
-    word |= encode_y(lane, epilogue(sum, i / params.n / params.m, i / params.n % params.m, i % params.n));
+    for (var s = 0u; s < params.splits; s++) {
+      sum += load_parts(((s * params.batches + batch) * part_m + m) * part_n + n);
+    }
+    word |= encode_y(lane, epilogue(sum, batch, m, n));
   }
   y[w] = word;
 }
