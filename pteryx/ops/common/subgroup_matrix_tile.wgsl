@@ -16,12 +16,12 @@
 #option pieces_m 1..4
 #option pieces_n 1..4
 #option subgroups_m 1..2
-#option depth_sixteens 2..8
+#option depth_sixteens 2 | 4 | 8
 #option steps 0..65536  // of k for each part; 0: what params have
 #option splits 1..64    // where steps are given
 #option along_k
 #option a_filled
-#option unit_b 8..32
+#option unit_b 8 | 16 | 32
 #option scaled_b
 #enable f16
 #enable subgroups

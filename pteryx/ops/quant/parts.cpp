@@ -135,13 +135,14 @@ Pieces pieces(const QLinear& d, bool parts, Options options) {
   return p;
 }
 
-Status plan_merge(const Node& n, Plan& p, const QLinear& d, const Tensor& parts, int64_t splits) {
+Status plan_merge(const Node& n, Plan& p, const QLinear& d, const Tensor& parts, int64_t splits,
+                  int64_t fill_m, int64_t fill_n) {
   Params params = make_params(d);
   params.splits = u32(splits);
   for (const Columns& c : results(d)) {
     params.first_column = u32(c.first);
     params.width = u32(c.width);
-    Options options;
+    Options options = {{"fill_m", fill_m}, {"fill_n", fill_n}};
     std::vector<Bind> bind = {{"parts", parts}};
     set_finish(d, options, bind);
     bind.push_back({"y", c.y});

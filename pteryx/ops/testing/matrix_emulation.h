@@ -1,5 +1,5 @@
 // Subgroup matrices in plain WGSL, so that software GPUs run the kernels that use them: the text
-// that stands in for matrix_ops.wgsl and attention_matrix_ops.wgsl.
+// that stands in for calls of subgroup_matrix_sums.wgsl and for attention_matrix_ops.wgsl.
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
@@ -18,7 +18,6 @@ inline constexpr std::pair<std::string_view, std::string_view> kProductCalls[] =
      "load_transposed(own_n, "},
     {"subgroupMatrixMultiplyAccumulate(", "multiply_add("},
     {"subgroup_matrix_result<f32, 16, 16>()", "new_sum()"},
-    {"subgroupMatrixStore<row_major>(&y, ", "store_in_memory("},
     {"subgroupMatrixStore<row_major>(&tile_y[owner], ", "store_in_tile(owner, "},
     {"workgroupBarrier();", "multiply_all(); workgroupBarrier();"},
     {"let corner = ", "multiply_all();\n  let corner = "},
@@ -68,13 +67,14 @@ fn multiply_all() {
   product_count = 0u;
 }
 )";
+// Into the result {y}.
 inline constexpr std::string_view kProductToMemory = R"(
-fn store_in_memory(offset: u32, sum: u32, stride: u32) {
-  for (var i = 0u; i < min(8u, params.k + 8u); i++) {
+fn store_in_{y}(offset: u32, sum: u32, stride: u32) {{
+  for (var i = 0u; i < min(8u, params.k + 8u); i++) {{
     let e = lane_of_matrix + i * 32u;
-    y[offset + e / 16u * stride + e % 16u] = sums[sum * 8u + i];
-  }
-}
+    {y}[offset + e / 16u * stride + e % 16u] = sums[sum * 8u + i];
+  }}
+}}
 )";
 inline constexpr std::string_view kProductToTile = R"(
 fn store_in_tile(half: u32, offset: u32, sum: u32, stride: u32) {
@@ -84,42 +84,6 @@ fn store_in_tile(half: u32, offset: u32, sum: u32, stride: u32) {
   }
 }
 )";
-// Each of 32 invocations has eight elements of a sum; operands stay in the tiles until they are
-// multiplied.
-inline constexpr std::string_view kMatrixEmulation = R"(
-alias left_matrix = u32;
-alias right_matrix = u32;
-alias sum_matrix = array<f32, 8>;
-var<private> lane_of_matrix: u32;
-
-fn load_left(offset: u32) -> left_matrix { return offset; }
-fn load_right(offset: u32) -> right_matrix { return offset; }
-fn half_of(v: vec4<u32>, i: u32) -> f32 {
-  let pair = unpack2x16float(v[i / 2u]);
-  return select(pair.x, pair.y, i % 2u == 1u);
-}
-fn multiply_add(left: left_matrix, right: right_matrix, sum: sum_matrix) -> sum_matrix {
-  var total = sum;
-  for (var i = 0u; i < min(8u, params.k + 8u); i++) {  // not unrolled: quicker to compile
-    let e = lane_of_matrix + i * 32u;
-    let m = e / 16u;
-    let n = e % 16u;
-    for (var k = 0u; k < min(16u, params.k + 16u); k++) {
-      let a = half_of(tile_a[left + m * wide_a + k / 8u], k % 8u);
-      var b = 0.0;
-      if (along_k) { b = half_of(tile_b[right + n * wide_b + k / 8u], k % 8u); }
-      else { b = half_of(tile_b[right + k * wide_b + n / 8u], n % 8u); }
-      total[i] += a * b;
-    }
-  }
-  return total;
-}
-fn store_sum(offset: u32, sum: sum_matrix) {
-  var total = sum;
-  for (var i = 0u; i < 8u; i++) { tile_y[offset + lane_of_matrix + i * 32u] = total[i]; }
-}
-)";
-
 // The same for attention, where an operand on the left outlives its tile: an invocation keeps the
 // eight rows that it multiplies.
 inline constexpr std::string_view kAttentionEmulation = R"(

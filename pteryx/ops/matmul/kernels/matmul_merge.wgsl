@@ -2,7 +2,7 @@
 // One invocation per word of y.
 // Host guarantees: parts is [splits, batches, m, n], m and n up to multiples of fill_m and fill_n.
 #option fill_m 1..128
-#option fill_n 1..256
+#option fill_n 1..128
 #option has_add
 #if has_add
 #option add_type f16 | f32

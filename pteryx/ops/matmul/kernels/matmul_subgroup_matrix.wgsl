@@ -7,7 +7,7 @@
 #option pieces_m 1..4
 #option pieces_n 1..4
 #option subgroups_m 1..2
-#option depth_sixteens 2..8
+#option depth_sixteens 2 | 4 | 8
 #option steps 0..65536
 #option splits 1..64
 #option a_filled

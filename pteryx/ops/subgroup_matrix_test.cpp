@@ -1,12 +1,11 @@
 // Kernels with subgroup matrices are compiled everywhere; where the GPU has such matrices, the
 // tests of the operators run them.
 // SPDX-License-Identifier: BSD-3-Clause
-#include "pteryx/ops/matrix_tile.h"
+#include "pteryx/ops/subgroup_matrix.h"
 
 #include <gtest/gtest.h>
 
 #include "pteryx/gpu/device.h"
-#include "pteryx/ops/subgroup_matrix.h"
 #include "pteryx/ops/testing/attention_calls.h"
 
 namespace pteryx::ops::testing {
@@ -14,8 +13,8 @@ namespace {
 
 // Compiles for an adapter that runs nothing. Its limits are the smallest allowed: of a text without
 // fault it says that it needs too much workgroup memory.
-void expect_compiles(const Case& c,
-                     const std::vector<std::string>& routes = {"matrix", "matrix_small"}) {
+void expect_compiles(const Case& c, const std::vector<std::string>& routes = {
+                                        "matrix", "matrix_small", "matrix_few"}) {
   static const auto device = gpu::open_device({.adapter = "null", .provider = "dawn"});
   ASSERT_TRUE(device.ok()) << device.status().message();
   gpu::Caps caps = (*device)->caps();
@@ -29,7 +28,7 @@ void expect_compiles(const Case& c,
   }
 }
 
-TEST(MatrixTile, CompilesForQuantisedWeights) {
+TEST(SubgroupMatrix, CompilesForQuantisedWeights) {
   for (const int64_t group : {32, 8, 3}) {
     for (const DType t : {DType::kF32, DType::kF16}) {
       Case c("et_vk.linear_q4gsw.default");
@@ -53,10 +52,7 @@ TEST(MatrixTile, CompilesForQuantisedWeights) {
                       .out(DType::kF32, {20, 5}));
 }
 
-TEST(MatrixTile, CompilesForPlainWeights) {
-  const auto expect_compiles = [](const Case& c) {
-    testing::expect_compiles(c, {"matrix", "matrix_small", "matrix_few"});
-  };
+TEST(SubgroupMatrix, CompilesForPlainWeights) {
   for (const DType t : {DType::kF32, DType::kF16}) {
     for (const int64_t k : {128, 7}) {
       expect_compiles(Case("aten.linear.default")
@@ -72,7 +68,7 @@ TEST(MatrixTile, CompilesForPlainWeights) {
   }
 }
 
-TEST(MatrixTile, CompilesForAttention) {
+TEST(SubgroupMatrix, CompilesForAttention) {
   for (const DType t : {DType::kF32, DType::kF16}) {
     for (const int64_t d : {16, 64, 80, 128}) {
       expect_compiles(CachedCall({2, 1, d, 40, 20, 3}, t, DType::kF16).causal_call(), {"matrix"});
@@ -84,7 +80,7 @@ TEST(MatrixTile, CompilesForAttention) {
   }
 }
 
-TEST(MatrixTile, PlansAsMeasured) {
+TEST(SubgroupMatrix, PlansAsMeasured) {
   gpu::Caps caps;
   caps.max_workgroup_bytes = 49152;
   const auto plan = [&](int64_t m, int64_t n, int64_t k) {
@@ -114,17 +110,6 @@ TEST(MatrixTile, PlansAsMeasured) {
   EXPECT_EQ(plan(9, 33, 64), "16x64x64/1");
   caps.max_workgroup_bytes = 32768;
   EXPECT_EQ(plan(512, 16384, 2048), "128x128x32/1");
-}
-
-TEST(MatrixTile, CutsKWhereTilesAreFew) {
-  EXPECT_EQ(matrix_tiles(128, 1, 512, 2048, 2048).splits, 2);
-  EXPECT_EQ(matrix_tiles(128, 1, 512, 16384, 2048).splits, 1);
-  EXPECT_EQ(matrix_tiles(64, 1, 9, 33, 64).splits, 1);
-  for (const int64_t k : {512, 1000, 2048, 8192}) {
-    const MatrixTiles t = matrix_tiles(64, 1, 16, 64, k);
-    EXPECT_EQ(t.chunk % 64, 0) << k;
-    EXPECT_GE(t.chunk * t.splits, k);
-  }
 }
 
 }  // namespace

@@ -1,2 +1,0 @@
-#include "quant/kernels/common/params.wgsl"
-#include "common/halves.wgsl"
