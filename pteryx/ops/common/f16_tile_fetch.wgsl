@@ -15,5 +15,5 @@
   next_b1 = raw_b(0u, first_n + b_row, (first_step + $at) * 32u + half * 16u + 8u);
 #end
 #if scaled_b
-  next_scale = scale_b(first_n + b_row, (first_step + $at) * 32u + half * 16u);
+  next_scale = raw_scale_b(first_n + b_row, (first_step + $at) * 32u + half * 16u);
 #end

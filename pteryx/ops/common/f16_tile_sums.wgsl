@@ -33,7 +33,7 @@
   var next_b1: vec4<u32>;
 #end
 #if scaled_b
-  var next_scale: real;
+  var next_scale: u32;
 #end
 #include "common/f16_tile_fetch.wgsl" at=0u
   for (var step = 0u; step < $(steps)u; step++) {
@@ -44,12 +44,15 @@
 #end
 #end
     {
+#if scaled_b
+      let scale = scale_b(next_scale, first_n + b_row, (first_step + step) * 32u + half * 16u);
+#end
 #if unit_b == 32
-      let low = expand_b(next_b.x, next_scale);
-      let high = expand_b(next_b.y, next_scale);
+      let low = expand_b(next_b.x, scale);
+      let high = expand_b(next_b.y, scale);
 #elif unit_b == 16
-      let low = expand_b(next_b.x, next_b.y, next_scale);
-      let high = expand_b(next_b.z, next_b.w, next_scale);
+      let low = expand_b(next_b.x, next_b.y, scale);
+      let high = expand_b(next_b.z, next_b.w, scale);
 #else
       let low = next_b0;
       let high = next_b1;

@@ -29,7 +29,7 @@
 #end
     next_b$i = raw_b(batch, n, k);
 #if scaled_b
-    next_scale$i = scale_b(n, k);
+    next_scale$i = raw_scale_b(n, k);
 #end
   }
 #end

@@ -44,7 +44,7 @@
 #for i in 0..loads_b
   var next_b$i: vec4<u32>;
 #if scaled_b
-  var next_scale$i: f16;
+  var next_scale$i: u32;
 #end
 #end
 #include "common/subgroup_matrix_fetch.wgsl" at=0u
@@ -70,14 +70,17 @@
       tile_b[column / (side_n / 8u)][row * wide_b + column % (side_n / 8u)] = next_b$i;
 #else
       let slot = row % side_n * wide_b + (local + $(i * 128)u) % row_loads_b * $(unit_b / 8)u;
+#if scaled_b
+      let scale = scale_b(next_scale$i, first_n + row, (first_step + step) * depth + (local + $(i * 128)u) % row_loads_b * $(unit_b)u);
+#end
 #if unit_b == 8
       tile_b[row / side_n][slot] = next_b$i;
 #elif unit_b == 16
-      tile_b[row / side_n][slot] = expand_b(next_b$i[0], next_b$i[1], next_scale$i);
-      tile_b[row / side_n][slot + 1u] = expand_b(next_b$i[2], next_b$i[3], next_scale$i);
+      tile_b[row / side_n][slot] = expand_b(next_b$i[0], next_b$i[1], scale);
+      tile_b[row / side_n][slot + 1u] = expand_b(next_b$i[2], next_b$i[3], scale);
 #else
 #for j in 0..4
-      tile_b[row / side_n][slot + $(j)u] = expand_b(next_b$i[$j], next_scale$i);
+      tile_b[row / side_n][slot + $(j)u] = expand_b(next_b$i[$j], scale);
 #end
 #end
 #end

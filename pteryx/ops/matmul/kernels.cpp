@@ -68,17 +68,18 @@ Operands& Operands::add_y(const MatMul& d) {
 
 Status plan_merge(const Node& n, Plan& p, const MatMul& d, const Tensor& parts, int64_t splits,
                   int64_t fill_m, int64_t fill_n) {
-  auto params = make_params(d);
-  params.splits = u32(splits);
+  const auto params = make_params(d);
   std::vector<Bind> bind = {{"parts", parts}};
   if (d.add) bind.push_back({"add", d.add->tensor});
   bind.push_back({"y", d.y});
-  return p.dispatch(
-      n, {.shader = &shaders::matmul_merge,
-          .options = {{"has_add", d.add ? 1 : 0}, {"fill_m", fill_m}, {"fill_n", fill_n}},
-          .bind = std::move(bind),
-          .params = bytes_of(params),
-          .grid = per_element(words(d.y.numel(), d.y.dtype), p.caps())});
+  return p.dispatch(n, {.shader = &shaders::matmul_merge,
+                        .options = {{"has_add", d.add ? 1 : 0},
+                                    {"splits", splits},
+                                    {"fill_m", fill_m},
+                                    {"fill_n", fill_n}},
+                        .bind = std::move(bind),
+                        .params = bytes_of(params),
+                        .grid = per_element(words(d.y.numel(), d.y.dtype), p.caps())});
 }
 
 }  // namespace pteryx::ops::matmul

@@ -48,10 +48,6 @@ Result<Tensor> plan_f16_rows(const Node& n, Plan& p, const QLinear& d, const Til
   return y;
 }
 
-bool widths_are(const QLinear& d, int64_t multiple) {
-  return std::ranges::all_of(results(d), [&](const Columns& c) { return c.width % multiple == 0; });
-}
-
 // How results leave a tile that is not a part: `store` of the kernels.
 std::string store_of(const QLinear& d) { return widths_are(d, 4) ? "fours" : "elements"; }
 
@@ -121,8 +117,7 @@ bool suits_subgroup_matrix(const Node& n, const gpu::Caps& /*caps*/) {
 }
 
 template <MatrixSize Size>
-Status plan_subgroup_matrix(const Node& n, Plan& p) {
-  PTERYX_ASSIGN(QLinear d, prepare(n, p));
+Status subgroup_matrix(const Node& n, Plan& p, QLinear d) {
   PTERYX_TRY(use_vectors(n, p, d));
   const MatrixPlan m = plan_matrix(Size, product(d), p.caps());
   const Tiles t{m.tile.rows(), m.tile.columns(), m.tile.depth, m.splits, m.steps};
@@ -144,9 +139,9 @@ template bool fits_subgroup_matrix<MatrixSize::kFew>(const Node&, const gpu::Cap
 template bool suits_subgroup_matrix<MatrixSize::kLarge>(const Node&, const gpu::Caps&);
 template bool suits_subgroup_matrix<MatrixSize::kSmall>(const Node&, const gpu::Caps&);
 template bool suits_subgroup_matrix<MatrixSize::kFew>(const Node&, const gpu::Caps&);
-template Status plan_subgroup_matrix<MatrixSize::kLarge>(const Node&, Plan&);
-template Status plan_subgroup_matrix<MatrixSize::kSmall>(const Node&, Plan&);
-template Status plan_subgroup_matrix<MatrixSize::kFew>(const Node&, Plan&);
+template Status subgroup_matrix<MatrixSize::kLarge>(const Node&, Plan&, QLinear);
+template Status subgroup_matrix<MatrixSize::kSmall>(const Node&, Plan&, QLinear);
+template Status subgroup_matrix<MatrixSize::kFew>(const Node&, Plan&, QLinear);
 
 bool fits_tiled_f16(const Node& n, const gpu::Caps& caps) {
   const auto d = describe_qlinear(n);
@@ -155,8 +150,7 @@ bool fits_tiled_f16(const Node& n, const gpu::Caps& caps) {
          has_vectors(n, *d) && caps.max_invocations >= 256 && caps.max_workgroup_bytes >= bytes;
 }
 
-Status plan_tiled_f16(const Node& n, Plan& p) {
-  PTERYX_ASSIGN(QLinear d, prepare(n, p));
+Status tiled_f16(const Node& n, Plan& p, QLinear d) {
   PTERYX_TRY(use_vectors(n, p, d));
   const Tiles t = tiles_without_matrices(d);
   // Several results would make the code of each of an invocation's results long: a merge shares
@@ -164,9 +158,7 @@ Status plan_tiled_f16(const Node& n, Plan& p) {
   const bool parts = t.splits > 1 || !d.more.empty();
   const QLinear first = parts ? parts_of(p, d, t) : d;
   PTERYX_TRY(plan_product(n, p, d, first, t, shaders::qlinear_tiled_f16,
-                          {{"row_fours", t.rows / 64},
-                           {"half_arithmetic", p.caps().f16 ? 1 : 0},
-                           {"store", parts ? "parts" : store_of(d)}}));
+                          {{"row_fours", t.rows / 64}, {"store", parts ? "parts" : store_of(d)}}));
   return parts ? plan_merge(n, p, d, first.y, t.splits, t.rows, t.columns) : ok_status();
 }
 

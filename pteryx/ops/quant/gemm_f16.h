@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include "pteryx/ops/quant/qlinear.h"
 #include "pteryx/ops/subgroup_matrix.h"
 
 namespace pteryx::ops::qlinear {
@@ -11,9 +12,9 @@ bool fits_subgroup_matrix(const Node& n, const gpu::Caps& caps);
 template <MatrixSize Size>
 bool suits_subgroup_matrix(const Node& n, const gpu::Caps& caps);
 template <MatrixSize Size>
-Status plan_subgroup_matrix(const Node& n, Plan& p);
+Status subgroup_matrix(const Node& n, Plan& p, QLinear d);
 
 bool fits_tiled_f16(const Node& n, const gpu::Caps& caps);
-Status plan_tiled_f16(const Node& n, Plan& p);
+Status tiled_f16(const Node& n, Plan& p, QLinear d);
 
 }  // namespace pteryx::ops::qlinear

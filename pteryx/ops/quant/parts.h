@@ -41,6 +41,7 @@ struct Columns {
   int64_t width = 0;
 };
 std::vector<Columns> results(const QLinear& d);
+bool widths_are(const QLinear& d, int64_t multiple);  // multiples of it, of all results
 
 // The description with x as the product reads it: codes are rounded to first where it has a scale
 // for each row.

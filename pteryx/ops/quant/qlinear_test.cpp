@@ -71,11 +71,7 @@ struct Grouped {
   bool matrices = false;
 };
 
-struct Call {
-  Case c;
-  TestTensor want;
-};
-Call grouped_call(const Grouped& g) {
+void check_grouped(const Grouped& g) {
   Dims xd = g.leading;
   xd.push_back(g.k);
   const TestTensor x = random(g.type, xd, 1, -1, 1);
@@ -89,13 +85,7 @@ Call grouped_call(const Grouped& g) {
   Case c("et_vk.linear_q4gsw.default");
   c.in(x).constant(w.nibbles(pad(g.k, 8) / 2, true)).in(scales).integer(g.group);
   g.bias ? c.in(bias) : c.none();
-  c.out(g.type, want.dims);
-  return {c, want};
-}
-
-void check_grouped(const Grouped& g) {
-  const auto [c, want] = grouped_call(g);
-  expect_op(c, {want}, within(g.type));
+  expect_op(c.out(g.type, want.dims), {want}, within(g.type));
   if (g.matrices) expect_matrices(c, {want}, within(DType::kF16));
 }
 
@@ -148,7 +138,6 @@ TEST(QLinear, JoinedLayersHaveTheColumnsOfEach) {
   check_joined(1, 64, {64, 32, 32}, true, DType::kF32);
   check_joined(40, 64, {40, 4, 24}, true, DType::kF32);
   check_joined(9, 2048, {64, 72, 4}, true, DType::kF32);  // k is cut
-  check_joined(20, 64, {128, 128}, true, DType::kF32);    // whole tiles of each
   check_joined(3, 96, {8, 36}, false, DType::kF16);
 }
 
@@ -177,19 +166,6 @@ TEST(QLinear, ManyRows) {
   check_grouped({{70}, 96, 136, 32});
   check_grouped({{33}, 72, 34, 8, true, DType::kF32, true});
   check_grouped({{20}, 2048, 12, 64, true, DType::kF32, true});
-}
-
-// At f16 precision without subgroup matrices; and where the device cannot compute with f16.
-TEST(QLinear, ManyRowsRounded) {
-  const auto check = [](const Grouped& g, const std::function<void(gpu::Caps&)>& mask) {
-    auto [c, want] = grouped_call(g);
-    expect_route(c.precision(Precision::kF16), "tiled_f16", {want}, within(DType::kF16), mask);
-  };
-  const auto without_f16 = [](gpu::Caps& caps) { caps.f16 = false; };
-  check({{20}, 100, 130, 100, true}, nullptr);
-  check({{20}, 100, 130, 100, true}, without_f16);
-  check({{130}, 64, 136, 32, true, DType::kF16}, nullptr);
-  check({{9}, 1024, 5, 8}, without_f16);
 }
 
 // Every size of a tile, a unit and a group left over somewhere.

@@ -130,10 +130,17 @@ bool suits_large(const Node& n, const gpu::Caps& /*caps*/) {
 }
 bool never(const Node& /*n*/, const gpu::Caps& /*caps*/) { return false; }
 
+// A product of x as it is.
+template <Status (*Product)(const Node&, Plan&, QLinear)>
+Status plan(const Node& n, Plan& p) {
+  PTERYX_ASSIGN(QLinear d, prepare(n, p));
+  return Product(n, p, std::move(d));
+}
+
 template <MatrixSize Size>
 constexpr Route matrix_route(std::string_view name) {
-  return {name, fits_subgroup_matrix<Size>, plan_subgroup_matrix<Size>, suits_subgroup_matrix<Size>,
-          Precision::kF16};
+  return {name, fits_subgroup_matrix<Size>, plan<subgroup_matrix<Size>>,
+          suits_subgroup_matrix<Size>, Precision::kF16};
 }
 
 constexpr Route kRoutes[] = {
@@ -143,7 +150,7 @@ constexpr Route kRoutes[] = {
     matrix_route<MatrixSize::kLarge>("matrix"),
     matrix_route<MatrixSize::kSmall>("matrix_small"),
     matrix_route<MatrixSize::kFew>("matrix_few"),
-    {"tiled_f16", fits_tiled_f16, plan_tiled_f16, nullptr, Precision::kF16},
+    {"tiled_f16", fits_tiled_f16, plan<tiled_f16>, nullptr, Precision::kF16},
     {"tiled_large", fits_tiled<8>, plan_tiled<8>, suits_large},
     {"tiled", fits_tiled<4>, plan_tiled<4>},
     {"naive", nullptr, plan_naive, never},

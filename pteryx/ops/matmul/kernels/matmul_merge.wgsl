@@ -1,6 +1,7 @@
 // Adds up the parts of a product whose k was cut: y[i] = epilogue(sum over splits of parts[split, i]).
-// One invocation per word of y.
+// One invocation per word of y; all parts are asked for before the first is added.
 // Host guarantees: parts is [splits, batches, m, n], m and n up to multiples of fill_m and fill_n.
+#option splits 1..16
 #option fill_m 1..128
 #option fill_n 1..128
 #option has_add
@@ -27,10 +28,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let batch = i / params.n / params.m;
     let m = i / params.n % params.m;
     let n = i % params.n;
-    var sum = 0.0;
-    for (var s = 0u; s < params.splits; s++) {
-      sum += load_parts(((s * params.batches + batch) * part_m + m) * part_n + n);
-    }
+    let at = (batch * part_m + m) * part_n + n;
+#for s in 0..splits
+    let part$s = load_parts(at + $(s)u * (params.batches * part_m * part_n));
+#end
+    var sum = part0;
+#for s in 1..splits
+    sum += part$s;
+#end
     word |= encode_y(lane, epilogue(sum, batch, m, n));
   }
   y[w] = word;

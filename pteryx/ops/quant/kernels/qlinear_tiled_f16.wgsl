@@ -1,5 +1,5 @@
 // y[m, n] = finish(sum over k of x[m, k] * code[n, k] * scale[n, k]) with f16 operands and f32 sums, on devices without
-// subgroup matrices. common/f16_tile.wgsl says how, and what the host guarantees; a is x in f16 (qlinear_f16_rows.wgsl).
+// subgroup matrices or f16. common/f16_tile.wgsl says how, and what the host guarantees; a is x in f16 (qlinear_f16_rows.wgsl).
 #option row_fours 1..2
 #option codes nibbles | bytes
 #option grouped
@@ -9,7 +9,6 @@
 #option k_whole
 #option row_units 1..65536
 #option group 1..1048576
-#option half_arithmetic
 #option steps 1..65536
 #option splits 1..64
 #option store parts | fours | elements  // [splits, m, n] of sums as they are, m and n up to whole tiles; or finished
@@ -24,6 +23,7 @@
 #end
 #option y_type f16 | f32
 #let results = 1
+#let half_arithmetic = 0
 #if scale_for != unit
 #let unit_b = 8
 #let scaled_b = 0

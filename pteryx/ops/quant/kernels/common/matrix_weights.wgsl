@@ -6,7 +6,7 @@
 #option k_whole            // k is whole steps
 #option row_units 1..65536 // vectors in a row of weights
 #option group 1..1048576   // of k for each scale
-#option half_arithmetic    // the device computes with f16
+#option half_arithmetic    // the device computes with f16, and the compiler takes a word for two of them
 #include "quant/kernels/common/weights.wgsl"
 #if half_arithmetic
 #enable f16
@@ -43,15 +43,25 @@ fn raw_b(batch: u32, n: u32, k: u32) -> vec4<u32> {
 #end
 }
 #if scale_for == unit
-fn scale_b(n: u32, k: u32) -> real {
+fn scale_at(n: u32, k: u32) -> u32 {
 #if !grouped
-  return real(load_scales(column_of(n)));
+  return column_of(n);
 #elif k_whole
-  return real(load_scales(k / $(group)u * params.scale_row + column_of(n)));
+  return k / $(group)u * params.scale_row + column_of(n);
 #else
-  return real(load_scales(min(k, params.k - 1u) / $(group)u * params.scale_row + column_of(n)));
+  return min(k, params.k - 1u) / $(group)u * params.scale_row + column_of(n);
 #end
 }
+#if scales_type == f32
+fn raw_scale_b(n: u32, k: u32) -> u32 { return scales[scale_at(n, k)]; }
+fn scale_b(raw: u32, n: u32, k: u32) -> real { return real(bitcast<f32>(raw)); }
+#else
+fn raw_scale_b(n: u32, k: u32) -> u32 { return scales[scale_at(n, k) / 2u]; }
+fn scale_b(raw: u32, n: u32, k: u32) -> real {
+  let pair = unpack2x16float(raw);
+  return real(select(pair.x, pair.y, scale_at(n, k) % 2u == 1u));
+}
+#end
 // Two codes in the low bits of halves, each less `offset`, times scale.
 fn scaled_pair(bits: u32, offset: real, scale: real) -> u32 {
 #if half_arithmetic

@@ -1,4 +1,4 @@
-// put4(part, m, n, v): stores finished sums at (m, n .. n+3), n a multiple of 4, where they exist. Who includes it declares
+// put4(part, m, n, v): stores, finished, sums at (m, n .. n+3), n a multiple of 4, where they exist. Who includes it declares
 // `y_type` and what finish.wgsl asks for.
 #option results 1..4
 #option store whole | fours | elements
