@@ -13,6 +13,9 @@ int64_t up(int64_t n, int64_t step) { return (n + step - 1) / step; }
 // Tiles that keep a large GPU busy: one of the large for each of its processors, two of the others.
 constexpr int64_t kBusy = 128;
 constexpr int64_t kLeastK = 256;  // of a part
+// What options of the kernels hold.
+constexpr int64_t kMostK = int64_t{1} << 20;
+constexpr int64_t kMostN = int64_t{1} << 24;
 
 MatrixTile tile_of(MatrixSize size, const MatrixProduct& d, const gpu::Caps& caps) {
   MatrixTile t;
@@ -59,7 +62,7 @@ Options MatrixPlan::options(bool k_is_constant) const {
 }
 
 bool has_matrix(MatrixSize size, const MatrixProduct& d, const gpu::Caps& caps) {
-  if (d.m < kMatrixMinRows || d.k < 1 || d.k > (int64_t{1} << 20)) return false;
+  if (d.m < kMatrixMinRows || d.k < 1 || d.k > kMostK || d.n > kMostN) return false;
   if (size == MatrixSize::kFew && d.m > kMatrixFewRows) return false;
   return caps.subgroup_matrix && caps.f16 && caps.subgroup_min == 32 && caps.subgroup_max == 32 &&
          tile_of(size, d, caps).workgroup_bytes() <= caps.max_workgroup_bytes &&

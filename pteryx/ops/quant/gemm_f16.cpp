@@ -107,7 +107,9 @@ Tiles tiles_without_matrices(const QLinear& d) {
 template <MatrixSize Size>
 bool fits_subgroup_matrix(const Node& n, const gpu::Caps& caps) {
   const auto d = describe_qlinear(n);
-  return d.ok() && has_vectors(n, *d) && has_matrix(Size, product(*d), caps);
+  if (!d.ok() || !has_vectors(n, *d)) return false;
+  const size_t buffers = 4 + d->more.size() + (d->bias ? 1 : 0) + (d->residual ? 1 : 0);
+  return buffers <= std::min(8U, caps.max_storage_buffers) && has_matrix(Size, product(*d), caps);
 }
 
 template <MatrixSize Size>
