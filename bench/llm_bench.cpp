@@ -4,6 +4,7 @@
 // at the speed of the stream; one of many rows makes 2 * m * n * k operations, at the f32 peak or,
 // with subgroup matrices, at several times that. Attention of one row reads the keys and values of
 // its context once; of many rows it makes half of 4 * heads * size * rows^2 operations.
+// Some rows only: --benchmark_filter=REGEX, such as 'gemm/q4/rounded/m:(8|9|16)/k:2048'.
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 
@@ -91,17 +92,19 @@ void add_products() {
     for (const int64_t n : {2048, 16384, 128256}) rounded->Args({m, 2048, n});
     timed(rounded);
   }
-  const auto gemm = [](const char* name, const RunOptions& options) {
+  // From one row to a long prompt, so that a step between routes shows.
+  const auto rows = [](const char* name, const RunOptions& options) {
     auto* const b =
         benchmark::RegisterBenchmark(name, [options](benchmark::State& s) { product(s, options); });
-    for (const int64_t m : {128, 512, 2048}) {
-      b->Args({m, 2048, 2048})->Args({m, 2048, 8192})->Args({m, 8192, 2048});
-      b->Args({m, 2048, 16384});
+    b->ArgNames({"m", "k", "n"});
+    for (const int64_t m : {1, 4, 8, 9, 12, 16, 32, 64, 128, 512, 2048}) {
+      b->Args({m, 2048, 16384})->Args({m, 2048, 2048})->Args({m, 8192, 2048});
+      b->Args({m, 2048, 3072});
     }
     timed(b);
   };
-  gemm("gemm/q4", {});
-  gemm("gemm/q4/rounded", {.precision = Precision::kF16});
+  rows("gemm/q4", {});
+  rows("gemm/q4/rounded", {.precision = Precision::kF16});
 }
 
 void add_attention() {

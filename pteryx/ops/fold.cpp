@@ -4,16 +4,9 @@
 #include <algorithm>
 #include <bit>
 
-#include "pteryx/ops/kernel/library.h"
-
 namespace pteryx::ops {
 
 Options Fold::options() const { return {{"team", team}, {"wg_size", workgroup}, {"block", block}}; }
-
-std::string Fold::prelude() const {
-  const auto kernel = find_kernel("common/fold.wgsl", options());
-  return kernel.ok() ? (*kernel)->code : std::string();
-}
 
 Fold make_fold(FoldRoute route, int64_t length, uint32_t max_team, const gpu::Caps& caps) {
   Fold f;
@@ -41,10 +34,6 @@ bool fits_subgroup_fold(const Node& /*n*/, const gpu::Caps& caps) {
 
 bool in_row_words(DType y, int64_t row_length) {
   return row_length * static_cast<int64_t>(size_bytes(y)) % 4 == 0;
-}
-
-Access row_access(DType y, int64_t row_length) {
-  return in_row_words(y, row_length) ? Access::kWords : Access::kElements;
 }
 
 uint32_t row_lanes(bool row_words, DType y) {

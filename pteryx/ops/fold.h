@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "pteryx/ops/op.h"
 
@@ -25,8 +24,6 @@ struct Fold {
   }
   // Of common/fold.wgsl: team, wg_size and block.
   Options options() const;
-  // common/fold.wgsl with these options, for shaders that are no files yet.
-  std::string prelude() const;
 };
 
 // A team for rows of `length` items: few sizes, so that few pipelines serve all lengths.
@@ -41,7 +38,6 @@ bool fits_subgroup_fold(const Node& n, const gpu::Caps& caps);
 // Whether rows of y are written in whole words, as every row starts and ends with one, or element
 // by element: `row_words` of common/row_words.wgsl.
 bool in_row_words(DType y, int64_t row_length);
-Access row_access(DType y, int64_t row_length);
 // Elements that are written at once.
 uint32_t row_lanes(bool row_words, DType y);
 

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "pteryx/gpu/device.h"
 #include "pteryx/gpu/native/blocking.h"
 #include "pteryx/gpu/testing/compute.h"
 #include "pteryx/ops/bind.h"
@@ -33,10 +34,18 @@ OptionValue draw(std::string_view file, const OptionDeclaration& o, std::mt19937
   return o.low + static_cast<int64_t>(random() % static_cast<uint64_t>(o.high - o.low + 1));
 }
 
-Status compile(const Kernel& kernel, std::string_view file, const gpu::Caps& caps) {
-  if ((kernel.f16 && !caps.f16) || (kernel.subgroups && !caps.subgroups) ||
-      (kernel.subgroup_matrix && !caps.subgroup_matrix))
-    return {};
+// What has everything and runs nothing. Its limits are the smallest allowed: of a kernel without
+// fault it may say that it needs too much workgroup memory.
+gpu::Device& null_device() {
+  static const auto device = gpu::open_device({.adapter = "null", .provider = "dawn"});
+  EXPECT_TRUE(device.ok()) << device.status().message();
+  return **device;
+}
+
+Status compile(const Kernel& kernel, std::string_view file) {
+  const gpu::Caps& caps = gpu::shared_device()->caps();
+  const bool null = kernel.subgroup_matrix && !caps.subgroup_matrix;
+  if (!null && ((kernel.f16 && !caps.f16) || (kernel.subgroups && !caps.subgroups))) return {};
   PlannedDispatch d;
   d.label = std::string(file);
   d.code = kernel.code;
@@ -45,20 +54,22 @@ Status compile(const Kernel& kernel, std::string_view file, const gpu::Caps& cap
   d.f16 = kernel.f16;
   d.subgroups = kernel.subgroups;
   d.subgroup_matrix = kernel.subgroup_matrix;
-  gpu::Device& device = *gpu::shared_device();
-  return gpu::settle(device, create_pipeline(device, d));
+  gpu::Device& device = null ? null_device() : *gpu::shared_device();
+  Status s = gpu::settle(device, create_pipeline(device, d));
+  const bool large = s.message().find("total use of workgroup storage") != std::string_view::npos;
+  if (null && large) return {};
+  return s;
 }
 
 TEST(KernelVariants, AllCompile) {
   std::mt19937 random(7);
   int files = 0;
   for (const KernelFile& file : kernel_files()) {
-    const bool declares = file.text.find("\n#tensor ") != std::string_view::npos;
-    if (!declares || file.text.find("@compute") == std::string_view::npos) continue;
-    ++files;
+    if (file.name.find("common/") != std::string_view::npos) continue;  // parts of kernels
     const auto declared = declared_options(file.name, kernel_file);
     ASSERT_TRUE(declared.ok()) << declared.status().message();
     int compiled = 0;
+    bool is_kernel = true;
     for (int i = 0; i < kTries && compiled < kDraws; ++i) {
       Options options;
       for (const OptionDeclaration& o : *declared) options.set(o.name, draw(file.name, o, random));
@@ -68,11 +79,15 @@ TEST(KernelVariants, AllCompile) {
             << kernel.status().message();
         continue;
       }
+      is_kernel = !kernel->tensors.empty();  // else one that the host puts text around
+      if (!is_kernel) break;
       ++compiled;
-      const Status s = compile(*kernel, file.name, gpu::shared_device()->caps());
+      const Status s = compile(*kernel, file.name);
       EXPECT_TRUE(s.ok()) << file.name << " with " << options.describe() << ": " << s.message();
     }
+    if (!is_kernel) continue;
     EXPECT_GT(compiled, 0) << file.name;
+    ++files;
   }
   EXPECT_GT(files, 0);
 }

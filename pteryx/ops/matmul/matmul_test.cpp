@@ -105,19 +105,22 @@ TEST(MatMul, BatchesAsInAttention) {
 
 // Operands that are rounded to f16 on their way into subgroup matrices.
 TEST(MatMul, Matrices) {
-  const auto check = [](DType t, const Size& s, bool along_k) {
+  enum class Weight : uint8_t { kConstant, kComputed };
+  const auto check = [](DType t, const Size& s, bool along_k, Weight weight) {
     const TestTensor a = random(t, {s.batches, s.m, s.k}, 8, -1, 1);
     const Dims bd = along_k ? Dims{s.n, s.k} : Dims{s.batches, s.k, s.n};
     const TestTensor b = random(t, bd, 9, -1, 1);
     const Dims yd{s.batches, s.m, s.n};
     Case c(along_k ? "aten.linear.default" : "aten.bmm.default");
-    c.in(a).in(b);
+    weight == Weight::kConstant ? c.in(a).constant(b) : c.in(a).in(b);
     if (along_k) c.none();
     const double rounding = 3e-4 * std::sqrt(static_cast<double>(s.k)) + 1e-3;
     expect_matrices(c.out(t, yd), {reference(a, b, s, along_k, yd)}, {rounding, 1e-2});
   };
-  check(DType::kF16, {3, 70, 72, 64}, false);
-  check(DType::kF32, {1, 20, 33, 2050}, true);
+  check(DType::kF16, {3, 70, 72, 40}, false, Weight::kComputed);
+  check(DType::kF32, {1, 20, 33, 1000}, true, Weight::kComputed);  // k is cut
+  check(DType::kF32, {1, 70, 128, 64}, true, Weight::kConstant);   // whole columns
+  check(DType::kF16, {1, 9, 33, 1024}, true, Weight::kConstant);   // halves as they are
 }
 
 TEST(MatMul, Halves) {
@@ -176,6 +179,23 @@ TEST(MatMul, AddmmBroadcastsSelf) {
                   .out(DType::kF32, {m, n}),
               {reference(a, b, {1, m, n, k}, false, {m, n}, alpha, self_at)}, {1e-4, 1e-4});
   }
+}
+
+// alpha and beta are for the whole sum, also where k is cut.
+TEST(MatMul, AddmmOfManyInputsScalesOnce) {
+  const Size s{1, 12, 8, 1024};
+  const TestTensor a = random(DType::kF32, {s.m, s.k}, 10, -1, 1);
+  const TestTensor b = random(DType::kF32, {s.k, s.n}, 11, -1, 1);
+  const TestTensor self = random(DType::kF32, {s.n}, 12);
+  const auto self_at = [&](int64_t, int64_t, int64_t j) { return 0.25 * self.data[at(j)]; };
+  expect_op(Case("aten.addmm.default")
+                .in(self)
+                .in(a)
+                .in(b)
+                .number(0.25)
+                .number(0.5)
+                .out(DType::kF32, {s.m, s.n}),
+            {reference(a, b, s, false, {s.m, s.n}, 0.5, self_at)}, {1e-4, 1e-4});
 }
 
 TEST(MatMul, AddmmWithBetaZeroIgnoresSelf) {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/ops/quant/parts.h"
 
+#include <algorithm>
+
 #include "pteryx/ops/fold.h"
 #include "pteryx/ops/norm.h"
 #include "pteryx/ops/shaders/gate.h"
 #include "pteryx/ops/shaders/qlinear_merge.h"
+#include "pteryx/ops/shaders/qlinear_merge_fours.h"
 #include "pteryx/ops/shaders/qlinear_rotate.h"
 #include "pteryx/ops/shaders/qlinear_vectors.h"
 #include "pteryx/ops/shaders/requantize.h"
@@ -216,13 +219,41 @@ Pieces pieces(const QLinear& d, bool parts, Options options) {
   return p;
 }
 
-Status plan_merge(const Node& n, Plan& p, const QLinear& d, const Tensor& parts, int64_t splits) {
+bool widths_are(const QLinear& d, int64_t multiple) {
+  return std::ranges::all_of(results(d), [&](const Columns& c) { return c.width % multiple == 0; });
+}
+
+namespace {
+
+// All results at once.
+Status plan_merge_fours(const Node& n, Plan& p, const QLinear& d, Options options,
+                        const Tensor& parts, int64_t splits) {
+  options.set("splits", splits)
+      .set("results", static_cast<int64_t>(d.more.size() + 1))
+      .set("has_bias", d.bias ? 1 : 0)
+      .set("has_residual", d.residual ? 1 : 0);
+  std::vector<Bind> bind = {{"parts", parts}};
+  bind_results(d, bind);
+  const Params params = make_params(d);
+  return p.dispatch(n, {.shader = &shaders::qlinear_merge_fours,
+                        .options = std::move(options),
+                        .bind = std::move(bind),
+                        .params = bytes_of(params),
+                        .grid = per_element(d.m * d.n / 4, p.caps())});
+}
+
+}  // namespace
+
+Status plan_merge(const Node& n, Plan& p, const QLinear& d, const Tensor& parts, int64_t splits,
+                  int64_t fill_m, int64_t fill_n) {
+  const Options fill = {{"fill_m", fill_m}, {"fill_n", fill_n}};
+  if (widths_are(d, 4)) return plan_merge_fours(n, p, d, fill, parts, splits);
   Params params = make_params(d);
   params.splits = u32(splits);
   for (const Columns& c : results(d)) {
     params.first_column = u32(c.first);
     params.width = u32(c.width);
-    Options options;
+    Options options = fill;
     std::vector<Bind> bind = {{"parts", parts}};
     set_finish(d, options, bind);
     bind.push_back({"y", c.y});

@@ -46,6 +46,7 @@ struct Columns {
   int64_t width = 0;
 };
 std::vector<Columns> results(const QLinear& d);
+bool widths_are(const QLinear& d, int64_t multiple);  // multiples of it, of all results
 
 // A product makes sums of x as it is, and stores them: what else the layer asks for is done before
 // and behind it, but for the slots that it fills itself.
@@ -66,8 +67,10 @@ struct Pieces {
 };
 Pieces pieces(const QLinear& d, bool parts, Options options);
 
-// Adds up the parts of a product whose k was cut.
-Status plan_merge(const Node& n, Plan& p, const QLinear& d, const Tensor& parts, int64_t splits);
+// Adds up the parts of a product whose k was cut: `parts` is [splits, m, n], m and n up to
+// multiples of fill_m and fill_n.
+Status plan_merge(const Node& n, Plan& p, const QLinear& d, const Tensor& parts, int64_t splits,
+                  int64_t fill_m, int64_t fill_n);
 
 inline int64_t up(int64_t n, int64_t step) { return (n + step - 1) / step; }
 

@@ -5,7 +5,7 @@
 
 #include "pteryx/ops/fold.h"
 #include "pteryx/ops/quant/dot4.h"
-#include "pteryx/ops/quant/matrix.h"
+#include "pteryx/ops/quant/gemm_f16.h"
 #include "pteryx/ops/quant/parts.h"
 #include "pteryx/ops/shaders/qlinear_gemv.h"
 #include "pteryx/ops/shaders/qlinear_naive.h"
@@ -100,7 +100,7 @@ Status tiled(const Node& n, Plan& p, QLinear d) {
                             .bind = std::move(parts.bind),
                             .params = bytes_of(params),
                             .grid = per_group(tiles * splits, p.caps())}));
-  return merged ? plan_merge(n, p, d, first.y, splits) : ok_status();
+  return merged ? plan_merge(n, p, d, first.y, splits, 1, 1) : ok_status();
 }
 
 // ---------------------------------------------------------------- choice
@@ -132,12 +132,20 @@ bool suits_large(const Node& n, const gpu::Caps& /*caps*/) {
 }
 bool never(const Node& /*n*/, const gpu::Caps& /*caps*/) { return false; }
 
+template <MatrixSize Size>
+constexpr Route matrix_route(std::string_view name) {
+  return {name, fits_subgroup_matrix<Size>, plan<subgroup_matrix<Size>>,
+          suits_subgroup_matrix<Size>, Precision::kF16};
+}
+
 constexpr Route kRoutes[] = {
     {"gemv_dot4", fits_dot4, plan_dot4},
     {"gemv_subgroup", fits_gemv_subgroup, plan<gemv<FoldRoute::kSubgroup>>},
     {"gemv", fits_gemv, plan<gemv<FoldRoute::kTree>>},
-    {"matrix", fits_matrix<128>, plan<matrix<128>>, suits_matrix<128>, Precision::kF16},
-    {"matrix_small", fits_matrix<64>, plan<matrix<64>>, suits_matrix<64>, Precision::kF16},
+    matrix_route<MatrixSize::kLarge>("matrix"),
+    matrix_route<MatrixSize::kSmall>("matrix_small"),
+    matrix_route<MatrixSize::kFew>("matrix_few"),
+    {"tiled_f16", fits_tiled_f16, plan<tiled_f16>, nullptr, Precision::kF16},
     {"tiled_large", fits_tiled<8>, plan<tiled<8>>, suits_large},
     {"tiled", fits_tiled<4>, plan<tiled<4>>},
     {"naive", nullptr, plan<naive>, never},

@@ -1,6 +1,7 @@
 // The operator harness. SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/ops/testing/op_harness.h"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -13,7 +14,6 @@
 #include "pteryx/ops/kernel/library.h"
 #include "pteryx/ops/schema.h"
 #include "pteryx/ops/shaders/attention_matrix_ops.h"
-#include "pteryx/ops/shaders/matrix_ops.h"
 #include "pteryx/ops/table.h"
 #include "pteryx/ops/testing/matrix_emulation.h"
 #include "pteryx/ops/testing/op_runner.h"
@@ -25,20 +25,38 @@ gpu::Caps emulated_caps() {
   if (caps.subgroup_matrix) return caps;
   caps.subgroup_matrix = true;
   caps.subgroup_min = caps.subgroup_max = 32;
+  caps.subgroups = false;  // neighbours shuffle in smaller ones
   return caps;
 }
 
 void emulate_matrices(PlannedDispatch& d) {
   if (!d.subgroup_matrix) return;
   const auto replace = [&](std::string_view text, std::string_view with) {
-    const size_t at = d.code.find(text);
-    ASSERT_NE(at, std::string::npos) << d.label << " has no " << text;
-    d.code.replace(at, text.size(), with);
+    size_t at = d.code.find(text);
+    EXPECT_NE(at, std::string::npos) << d.label << " has no " << text;
+    for (; at != std::string::npos; at = d.code.find(text, at + with.size()))
+      d.code.replace(at, text.size(), with);
   };
-  const bool attention = d.code.find(text_of(shaders::attention_matrix_ops)) != std::string::npos;
-  attention ? replace(text_of(shaders::attention_matrix_ops), kAttentionEmulation)
-            : replace(text_of(shaders::matrix_ops), kMatrixEmulation);
   replace("let lane = local % 32u;", "let lane = local % 32u;\n  lane_of_matrix = lane;");
+  if (d.code.find(text_of(shaders::attention_matrix_ops)) != std::string::npos) {
+    replace(text_of(shaders::attention_matrix_ops), kAttentionEmulation);
+  } else {
+    std::string stores;
+    for (const std::string y : {"y", "y1", "y2", "y3"}) {
+      const std::string call = fmt::format("subgroupMatrixStore<row_major>(&{}, ", y);
+      if (d.code.find(call) == std::string::npos) continue;
+      replace(call, fmt::format("store_in_{}(", y));
+      stores += fmt::format(fmt::runtime(kProductToMemory), fmt::arg("y", y));
+    }
+    const bool to_tile = d.code.find("Store<row_major>(&tile_y[owner], ") != std::string::npos;
+    for (const auto& [text, with] : kProductCalls) {
+      if (d.code.find(text) != std::string::npos) replace(text, with);
+    }
+    EXPECT_EQ(d.code.find("subgroupMatrix"), std::string::npos) << d.label;
+    d.code += kProductEmulation;
+    d.code += stores;
+    if (to_tile) d.code += kProductToTile;
+  }
   d.subgroups = d.subgroup_matrix = false;
 }
 
@@ -280,6 +298,24 @@ void expect_op(const Case& c, const std::vector<TestTensor>& want, Tolerance tol
     }
   }
   EXPECT_GT(ran, 0) << c.op() << " ran nowhere";
+}
+
+void expect_route(const Case& c, const std::string& route, const std::vector<TestTensor>& want,
+                  Tolerance tol, const std::function<void(gpu::Caps&)>& mask) {
+  Runner r;
+  const Status s = r.build(c);
+  ASSERT_TRUE(s.ok()) << s.message();
+  r.mask = mask;
+  PlanContext context{.caps = test_device().caps(), .precision = r.precision};
+  if (mask) mask(context.caps);
+  const Node n(r.g, r.g.nodes[0], *r.def, r.live);
+  const bool fits = std::ranges::any_of(r.def->routes, [&](const Route& each) {
+    return each.name == route && route_fits(each, n, context);
+  });
+  ASSERT_TRUE(fits) << c.op() << ": route " << route << " does not fit";
+  const auto got = r.run_gpu(route);
+  ASSERT_TRUE(got.ok()) << c.op() << ", route " << route << ": " << got.status().message();
+  EXPECT_EQ(compare(*got, want, tol), "") << c.op() << ", route " << route;
 }
 
 void expect_error(const Case& c, std::string_view text) {

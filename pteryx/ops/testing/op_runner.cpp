@@ -170,6 +170,7 @@ Result<std::vector<TestTensor>> Runner::run_cpu() {
 Result<std::vector<TestTensor>> Runner::run_gpu(const std::string& route) {
   gpu::Device& dev = test_device();
   PlanContext context{.caps = emulate ? emulated_caps() : dev.caps(), .precision = precision};
+  if (mask) mask(context.caps);
   if (invocations != 0)
     context.caps.max_invocations = context.caps.max_workgroup_size_x = invocations;
   if (!route.empty()) context.forced_routes.emplace_back(def->family, route);

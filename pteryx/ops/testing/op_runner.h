@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -31,7 +32,8 @@ struct Runner {
   std::vector<ValueId> results;
   const OpDef* def = nullptr;
   Precision precision = Precision::kF32;
-  bool emulate = false;      // subgroup matrices
+  bool emulate = false;                       // subgroup matrices
+  std::function<void(gpu::Caps&)> mask = {};  // takes capabilities away
   uint32_t invocations = 0;  // planned for workgroups of so many; 0: as the device has
 
   ValueId add(graph::Value v, const Dims& dims = {}) {

@@ -1,0 +1,109 @@
+// The sums of a tile, sum0_0 .., of the subgroup `owner` at (own_m, own_n) of the tile at (first_m, first_n) of `part`.
+// A part of main, whose builtins are group, groups and local.
+#let tile_rows = pieces_m * 16 * subgroups_m
+#let tile_columns = pieces_n * 16 * (4 / subgroups_m)
+#let all_a = tile_rows * depth_sixteens * 2
+#let loads_a = (all_a + 127) / 128
+#let all_b = tile_columns * depth_sixteens * 16 / unit_b
+#let loads_b = (all_b + 127) / 128
+  let tiles_m = (params.m + tile_m - 1u) / tile_m;
+  let tiles_n = (params.n + tile_n - 1u) / tile_n;
+  let tile = flat_group(group, groups);
+  let part = tile / tiles_m / tiles_n;
+  if (part >= batches() * params.splits) { return; }
+  let batch = part % batches();
+  let first_m = tile % tiles_m * tile_m;
+  let first_n = tile / tiles_m % tiles_n * tile_n;
+  let owner = local / 32u;
+  let lane = local % 32u;
+  let own_m = owner % $(subgroups_m)u;
+  let own_n = owner / $(subgroups_m)u;
+#if steps == 0
+  let steps = params.chunk / depth;
+  let wide = params.splits * steps * row_loads_a;
+#else
+  const steps = $(steps)u;
+  const wide = $(steps * splits)u * row_loads_a;
+#end
+  let first_step = part / batches() * steps;
+#if a_filled
+  let first_row = batch * (tiles_m * tile_m) + first_m;
+#else
+  let first_row = batch * params.m + first_m;
+  let last_row = batch * params.m + params.m - 1u;
+#end
+
+#for i in 0..pieces_m
+#for j in 0..pieces_n
+  var sum$(i)_$(j) = subgroup_matrix_result<f32, 16, 16>();
+#end
+#end
+#for i in 0..loads_a
+  var next_a$i: vec4<u32>;
+#end
+#for i in 0..loads_b
+  var next_b$i: vec4<u32>;
+#if scaled_b
+  var next_scale$i: u32;
+#end
+#end
+#include "common/subgroup_matrix_fetch.wgsl" at=0u
+  for (var step = 0u; step < steps; step++) {
+    workgroupBarrier();
+#for i in 0..loads_a
+#if (i + 1) * 128 > all_a
+    if (local < $(all_a - i * 128)u)
+#end
+    {
+      let row = (local + $(i * 128)u) / row_loads_a;
+      tile_a[row / side_m][row % side_m * wide_a + (local + $(i * 128)u) % row_loads_a] = next_a$i;
+    }
+#end
+#for i in 0..loads_b
+#if (i + 1) * 128 > all_b
+    if (local < $(all_b - i * 128)u)
+#end
+    {
+      let row = (local + $(i * 128)u) / row_loads_b;
+#if !along_k
+      let column = (local + $(i * 128)u) % row_loads_b;
+      tile_b[column / (side_n / 8u)][row * wide_b + column % (side_n / 8u)] = next_b$i;
+#else
+      let slot = row % side_n * wide_b + (local + $(i * 128)u) % row_loads_b * $(unit_b / 8)u;
+#if scaled_b
+      let scale = scale_b(next_scale$i, first_n + row, (first_step + step) * depth + (local + $(i * 128)u) % row_loads_b * $(unit_b)u);
+#end
+#if unit_b == 8
+      tile_b[row / side_n][slot] = next_b$i;
+#elif unit_b == 16
+      tile_b[row / side_n][slot] = expand_b(next_b$i[0], next_b$i[1], scale);
+      tile_b[row / side_n][slot + 1u] = expand_b(next_b$i[2], next_b$i[3], scale);
+#else
+#for j in 0..4
+      tile_b[row / side_n][slot + $(j)u] = expand_b(next_b$i[$j], scale);
+#end
+#end
+#end
+    }
+#end
+    workgroupBarrier();
+    let next = min(step + 1u, steps - 1u);
+#include "common/subgroup_matrix_fetch.wgsl" at=next
+#for s in 0..depth_sixteens
+    {
+#for i in 0..pieces_m
+      let left$i = subgroupMatrixLoad<subgroup_matrix_left<f16, 16, 16>, row_major>(&tile_a[own_m], $(i * 16)u * wide_a + $(s * 2)u, wide_a);
+#end
+#for j in 0..pieces_n
+#if along_k
+      let right$j = subgroupMatrixLoad<subgroup_matrix_right<f16, 16, 16>, col_major>(&tile_b[own_n], $(j * 16)u * wide_b + $(s * 2)u, wide_b);
+#else
+      let right$j = subgroupMatrixLoad<subgroup_matrix_right<f16, 16, 16>, row_major>(&tile_b[own_n], $(s * 16)u * wide_b + $(j * 2)u, wide_b);
+#end
+#for i in 0..pieces_m
+      sum$(i)_$(j) = subgroupMatrixMultiplyAccumulate(left$i, right$j, sum$(i)_$(j));
+#end
+#end
+    }
+#end
+  }

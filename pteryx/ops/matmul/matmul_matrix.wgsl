@@ -1,2 +1,0 @@
-#include "matmul/common/matmul.wgsl"
-#include "common/matrix_tile.wgsl"

@@ -1,0 +1,164 @@
+// How a matrix product runs on the GPU: plans of the routes, and the choice of one.
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <bit>
+
+#include "pteryx/ops/fold.h"
+#include "pteryx/ops/matmul/gemm_subgroup_matrix.h"
+#include "pteryx/ops/matmul/kernels.h"
+#include "pteryx/ops/shaders/matmul_gemv.h"
+#include "pteryx/ops/shaders/matmul_gemv_columns.h"
+#include "pteryx/ops/shaders/matmul_gemv_subgroup.h"
+#include "pteryx/ops/shaders/matmul_naive.h"
+#include "pteryx/ops/shaders/matmul_tiled.h"
+
+namespace pteryx::ops {
+namespace {
+
+using namespace matmul;
+
+constexpr int64_t kMaxGemvRows = 8;
+// Enough invocations to hide the latency of memory on the largest GPUs.
+constexpr int64_t kEnoughInvocations = 131072;
+
+Status plan_naive(const Node& n, Plan& p) {
+  PTERYX_ASSIGN(const MatMul d, describe_matmul(n));
+  const auto params = make_params(d);
+  std::vector<Bind> bind = {{"a", d.a.tensor}, {"b", d.b.tensor}};
+  if (d.add) bind.push_back({"add", d.add->tensor});
+  bind.push_back({"y", d.y});
+  return p.dispatch(n, {.shader = &shaders::matmul_naive,
+                        .options = {{"has_add", d.add ? 1 : 0}},
+                        .bind = std::move(bind),
+                        .params = bytes_of(params),
+                        .grid = per_element(words(d.y.numel(), d.y.dtype), p.caps())});
+}
+
+// A kernel for a few rows of a.
+Status plan_rows(const Node& n, Plan& p, const MatMul& d, const Shader& shader, Operands operands,
+                 uint32_t rows, const gpu::Grid& grid) {
+  operands.options.set("rows", rows);
+  const auto params = make_params(d);
+  return p.dispatch(n, {.shader = &shader,
+                        .options = std::move(operands.options),
+                        .bind = std::move(operands.bind),
+                        .params = bytes_of(params),
+                        .grid = grid});
+}
+
+Status plan_gemv_subgroup(const Node& n, Plan& p) {
+  PTERYX_ASSIGN(const MatMul d, describe_matmul(n));
+  if (d.m == 0) return {};
+  const int64_t units = d.batches * up(d.n, 4);
+  Fold f{
+      .team = 32, .workgroup = 128, .block = std::bit_floor(std::min(p.caps().subgroup_min, 32U))};
+  // Small products need more invocations for each result to keep the memory busy.
+  while (f.team < 256 && f.team * 8 < d.k && units * f.team < kEnoughInvocations) f.team *= 2;
+  f.workgroup = std::max(f.workgroup, f.team);
+  Operands operands{.options = f.options(), .bind = {}};
+  operands.add_a(d).add_b(d, Loads::kEights).add_y(d);
+  return plan_rows(n, p, d, shaders::matmul_gemv_subgroup, std::move(operands), u32(d.m),
+                   f.grid(units, p.caps()));
+}
+
+Status plan_gemv(const Node& n, Plan& p) {
+  PTERYX_ASSIGN(const MatMul d, describe_matmul(n));
+  if (d.m == 0) return {};
+  const auto rows = std::bit_ceil(u32(d.m));
+  if (!d.b_along_k()) {
+    Operands operands;
+    operands.add_a(d).add_b(d, Loads::kFours).add_y(d);
+    return plan_rows(n, p, d, shaders::matmul_gemv_columns, std::move(operands), rows,
+                     per_group(d.batches * up(d.n, 32), p.caps()));
+  }
+  // Small products need more invocations for each result to keep the memory busy.
+  const int64_t units = d.batches * up(d.n, 4);
+  const bool wide = units * 32 < kEnoughInvocations && d.k >= 2048;
+  const Fold f = make_fold(FoldRoute::kTree, wide ? 1024 : 256, 256, p.caps());
+  Operands operands{.options = f.options(), .bind = {}};
+  operands.add_a(d).add_b(d, Loads::kFours).add_y(d);
+  return plan_rows(n, p, d, shaders::matmul_gemv, std::move(operands), rows,
+                   f.grid(units, p.caps()));
+}
+
+// Too few tiles for the GPU: cut k, so that parts of it run at once.
+int64_t splits_of(const MatMul& d, int64_t tiles) {
+  constexpr int64_t kEnoughTiles = 256;
+  if (tiles == 0 || tiles * 2 > kEnoughTiles || d.k < 1024) return 1;
+  return std::min({d.k / 256, kEnoughTiles / tiles, int64_t{16}});
+}
+
+template <int64_t ThreadTile>
+Status plan_tiled(const Node& n, Plan& p) {
+  PTERYX_ASSIGN(const MatMul d, describe_matmul(n));
+  constexpr int64_t kTile = ThreadTile * 16;
+  const int64_t tiles = d.batches * up(d.m, kTile) * up(d.n, kTile);
+  const int64_t splits = splits_of(d, tiles);
+  auto params = make_params(d);
+  MatMul first = d;
+  if (splits > 1) {
+    first.add.reset();
+    first.y = p.scratch(DType::kF32, {splits, d.batches, d.m, d.n});
+    params.splits = u32(splits);
+    params.chunk = u32(up(up(d.k, splits), 16) * 16);
+  }
+  Operands operands;
+  operands.add_a(d).add_b(d, Loads::kFours).add_y(first);
+  operands.options.set("thread_fours", ThreadTile / 4)
+      .set("along_k", d.b_along_k() ? 1 : 0)
+      .set("finished", splits == 1 ? 1 : 0);
+  PTERYX_TRY(p.dispatch(n, {.shader = &shaders::matmul_tiled,
+                            .options = std::move(operands.options),
+                            .bind = std::move(operands.bind),
+                            .params = bytes_of(params),
+                            .grid = per_group(tiles * splits, p.caps())}));
+  return splits > 1 ? plan_merge(n, p, d, first.y, splits, 1, 1) : ok_status();
+}
+
+// ---------------------------------------------------------------- choice
+
+bool fits_gemv(const Node& n, const gpu::Caps& caps) {
+  const auto d = describe_matmul(n);
+  return d.ok() && d->m <= kMaxGemvRows && caps.max_invocations >= 256;
+}
+bool fits_gemv_subgroup(const Node& n, const gpu::Caps& caps) {
+  const auto d = describe_matmul(n);
+  return fits_gemv(n, caps) && fits_subgroup_fold(n, caps) && d.ok() && d->b_along_k();
+}
+// Below these sizes most of a tile would be empty, and another route is always better.
+template <int64_t ThreadTile>
+bool fits_tiled(const Node& n, const gpu::Caps& caps) {
+  const auto d = describe_matmul(n);
+  const bool filled = d.ok() && (ThreadTile == 4 ? d->m > 4 : d->m > 32 && d->n > 32);
+  return filled && caps.max_invocations >= 256 &&
+         caps.max_workgroup_bytes >= ThreadTile * 16 * 16 * 4 * 2;
+}
+// Large tiles pay once there are enough of them for every processor of the GPU.
+bool suits_large(const Node& n, const gpu::Caps& /*caps*/) {
+  const auto d = describe_matmul(n);
+  return d.ok() && d->m > 64 && d->batches * up(d->m, 128) * up(d->n, 128) >= 64;
+}
+bool never(const Node& /*n*/, const gpu::Caps& /*caps*/) { return false; }
+
+template <MatrixSize Size>
+constexpr Route matrix_route(std::string_view name) {
+  return {name, fits_subgroup_matrix<Size>, plan_subgroup_matrix<Size>, suits_subgroup_matrix<Size>,
+          Precision::kF16};
+}
+
+constexpr Route kRoutes[] = {
+    {"gemv_subgroup", fits_gemv_subgroup, plan_gemv_subgroup},
+    {"gemv", fits_gemv, plan_gemv},
+    matrix_route<MatrixSize::kLarge>("matrix"),
+    matrix_route<MatrixSize::kSmall>("matrix_small"),
+    matrix_route<MatrixSize::kFew>("matrix_few"),
+    {"tiled_large", fits_tiled<8>, plan_tiled<8>, suits_large},
+    {"tiled", fits_tiled<4>, plan_tiled<4>},
+    {"naive", nullptr, plan_naive, never},
+};
+
+}  // namespace
+
+std::span<const Route> matmul_routes() { return kRoutes; }
+
+}  // namespace pteryx::ops

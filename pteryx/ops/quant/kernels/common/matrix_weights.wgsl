@@ -1,0 +1,88 @@
+// The weights as subgroup_matrix_tile.wgsl and f16_tile.wgsl read their operand b. Codes become f16 by setting the exponent
+// to that of 1024 and taking away 1024 and their offset; eight of k come in the order that costs least, which is that of x too: 0 4 1 5 2 6
+// 3 7 for nibbles, 0 2 1 3 4 6 5 7 for bytes. Where a unit has several scales its codes are scaled one by one, in order.
+// What is outside repeats the last unit and column.
+#option n_whole            // n is whole tiles
+#option k_whole            // k is whole steps
+#option row_units 1..65536 // vectors in a row of weights
+#option group 1..1048576   // of k for each scale
+#option half_arithmetic    // the device computes with f16, and the compiler takes a word for two of them
+#include "quant/kernels/common/weights.wgsl"
+#if half_arithmetic
+#enable f16
+alias real = f16;
+#else
+alias real = f32;
+#end
+
+fn column_of(n: u32) -> u32 {
+#if n_whole
+  return n;
+#else
+  return min(n, params.n - 1u);
+#end
+}
+fn unit_at(k: u32) -> u32 {
+#if k_whole
+  return k / unit;
+#else
+  return min(k / unit, $(row_units - 1)u);
+#end
+}
+fn raw_b(batch: u32, n: u32, k: u32) -> vec4<u32> {
+  let column = column_of(n);
+  let w = weight[column * $(row_units)u + unit_at(k)];
+#if scale_for == unit
+  return w;
+#else
+  let first = unit_at(k) * unit;
+  let j = k % unit / 4u;
+  let low = quad(w, j, column, first);
+  let high = quad(w, j + 1u, column, first);
+  return vec4<u32>(pack2x16float(low.xy), pack2x16float(low.zw), pack2x16float(high.xy), pack2x16float(high.zw));
+#end
+}
+#if scale_for == unit
+fn scale_at(n: u32, k: u32) -> u32 {
+#if !grouped
+  return column_of(n);
+#elif k_whole
+  return k / $(group)u * params.scale_row + column_of(n);
+#else
+  return min(k, params.k - 1u) / $(group)u * params.scale_row + column_of(n);
+#end
+}
+#if scales_type == f32
+fn raw_scale_b(n: u32, k: u32) -> u32 { return scales[scale_at(n, k)]; }
+fn scale_b(raw: u32, n: u32, k: u32) -> real { return real(bitcast<f32>(raw)); }
+#else
+fn raw_scale_b(n: u32, k: u32) -> u32 { return scales[scale_at(n, k) / 2u]; }
+fn scale_b(raw: u32, n: u32, k: u32) -> real {
+  let pair = unpack2x16float(raw);
+  return real(select(pair.x, pair.y, scale_at(n, k) % 2u == 1u));
+}
+#end
+// Two codes in the low bits of halves, each less `offset`, times scale.
+fn scaled_pair(bits: u32, offset: real, scale: real) -> u32 {
+#if half_arithmetic
+  return bitcast<u32>((bitcast<vec2<f16>>(bits | 0x64006400u) - vec2<f16>(1024.0h + offset)) * vec2<f16>(scale));
+#else
+  return pack2x16float((vec2<f32>(vec2<u32>(bits & 0xffffu, bits >> 16u)) - vec2<f32>(offset)) * scale);
+#end
+}
+#if codes == bytes
+fn expand_b(first: u32, second: u32, scale: real) -> vec4<u32> {
+  let low = first ^ 0x80808080u;
+  let high = second ^ 0x80808080u;
+  return vec4<u32>(scaled_pair(low & 0x00ff00ffu, 128.0, scale), scaled_pair((low >> 8u) & 0x00ff00ffu, 128.0, scale),
+                   scaled_pair(high & 0x00ff00ffu, 128.0, scale), scaled_pair((high >> 8u) & 0x00ff00ffu, 128.0, scale));
+}
+#else
+fn expand_b(word: u32, scale: real) -> vec4<u32> {
+  let high = word >> 8u;
+  let sixteenth = scale * 0.0625;
+  return vec4<u32>(scaled_pair(word & 0x000f000fu, 8.0, scale), scaled_pair(word & 0x00f000f0u, 128.0, sixteenth),
+                   scaled_pair(high & 0x000f000fu, 8.0, scale), scaled_pair(high & 0x00f000f0u, 128.0, sixteenth));
+}
+#end
+#end
