@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "pteryx/ops/conv/conv.h"
+#include "pteryx/ops/fold.h"
 #include "pteryx/ops/shaders/conv_depthwise.h"
 #include "pteryx/ops/shaders/conv_direct.h"
 #include "pteryx/ops/shaders/conv_merge.h"
@@ -49,48 +50,19 @@ Params make_params(const Node& n, const Conv& c, int64_t items, const Splits& sp
           .split_size = u32(c.images() * c.out_channels * c.positions())};
 }
 
-std::string bias_and_clamp(const Node& n) {
+// Of common/conv.wgsl, for rows of `row` results.
+Options make_options(const Node& n, const Tensor& y, int64_t row) {
   const Bounds b = read_bounds(n);
-  std::string clamp = "v";
-  if (b.lo) clamp = fmt::format("max({}, vec4<f32>(params.lo))", clamp);
-  if (b.hi) clamp = fmt::format("min({}, vec4<f32>(params.hi))", clamp);
-  return fmt::format(
-      "fn bias_at(channel: u32) -> f32 {{ return {}; }}\n"
-      "fn finish(v: vec4<f32>) -> vec4<f32> {{ return {}; }}\n",
-      n.has(kBias) ? "load_bias(channel)" : "0.0", clamp);
+  return {{"has_bias", n.has(kBias) ? 1 : 0},
+          {"has_lo", b.lo ? 1 : 0},
+          {"has_hi", b.hi ? 1 : 0},
+          {"row_words", in_row_words(y.dtype, row) ? 1 : 0}};
 }
 
-// Rows that begin inside a word cannot be written by whole words.
-Access row_access(const Tensor& y, int64_t row) {
-  return y.dtype == DType::kF16 && row % 2 != 0 ? Access::kElements : Access::kWords;
-}
-
-std::string_view put_function(Access access) {
-  if (access == Access::kElements) {
-    return R"(
-fn put(at: u32, count: u32, values: vec4<f32>) {
-  var v = values;
-  for (var i = 0u; i < count; i++) { store_y(at + i, v[i]); }
-}
-)";
-  }
-  return R"(
-fn put(at: u32, count: u32, values: vec4<f32>) {
-  var v = values;
-  for (var i = 0u; i < count; i += y_lanes) {
-    var word = 0u;
-    for (var lane = 0u; lane < y_lanes; lane++) { word |= encode_y(lane, v[i + lane]); }
-    y[(at + i) / y_lanes] = word;
-  }
-}
-)";
-}
-
-std::vector<Bind> bindings(const Node& n, const Tensor& y, Access access) {
-  std::vector<Bind> bind = {{"x", n.in(kX)}, {"weight", n.in(kWeight)}};
-  if (n.has(kBias)) bind.push_back({"bias", n.in(kBias)});
-  bind.push_back({"y", y, access});
-  return bind;
+std::vector<Bind> bindings(const Node& n, std::vector<Bind> operands, const Tensor& y) {
+  if (n.has(kBias)) operands.push_back({"bias", n.in(kBias)});
+  operands.push_back({"y", y});
+  return operands;
 }
 
 // The routes of four neighbouring results per invocation.
@@ -98,13 +70,11 @@ template <typename Params>
 Status plan_rows(const Node& n, Plan& p, const Shader& shader) {
   PTERYX_ASSIGN(const Conv c, read_conv(n));
   const Tensor y = n.out();
-  const Access access = row_access(y, c.out[2]);
   const int64_t items = c.batch * c.channels() * c.out[0] * c.out[1] * ((c.out[2] + 3) / 4);
   const Params params = make_params<Params>(n, c, items);
-  const std::string prelude = bias_and_clamp(n) + std::string(put_function(access));
   return p.dispatch(n, {.shader = &shader,
-                        .prelude = prelude,
-                        .bind = bindings(n, y, access),
+                        .options = make_options(n, y, c.out[2]),
+                        .bind = bindings(n, {{"x", n.in(kX)}, {"weight", n.in(kWeight)}}, y),
                         .params = bytes_of(params),
                         .grid = per_element(items, p.caps())});
 }
@@ -135,12 +105,9 @@ Tiling choose_tiling(const Conv& c) {
 Status merge(const Node& n, Plan& p, const Conv& c, const Tensor& sums, const Splits& splits) {
   const Tensor y = n.out();
   const auto params = make_params<shaders::ConvMergeParams>(n, c, y.numel(), splits);
-  std::vector<Bind> bind = {{"sums", sums}};
-  if (n.has(kBias)) bind.push_back({"bias", n.in(kBias)});
-  bind.push_back({"y", y, Access::kWords});
   return p.dispatch(n, {.shader = &shaders::conv_merge,
-                        .prelude = bias_and_clamp(n),
-                        .bind = std::move(bind),
+                        .options = make_options(n, y, y.numel()).set("row_words", 1),
+                        .bind = bindings(n, {{"sums", sums}}, y),
                         .params = bytes_of(params),
                         .grid = per_element(words(y.numel(), y.dtype), p.caps())});
 }
@@ -152,23 +119,15 @@ Status plan_tiles(const Node& n, Plan& p, const Shader& shader) {
   const Tiling t = choose_tiling(c);
   const bool split = t.splits.count > 1;
   const Tensor y = split ? p.scratch(DType::kF32, {t.splits.count, n.out().numel()}) : n.out();
-  const Access access = row_access(y, c.positions());
   const int64_t items = t.tiles * t.splits.count;
   const Params params = make_params<Params>(n, c, items, t.splits);
-  const int quads = t.side == 64 ? 2 : 1;
-  std::string prelude =
-      fmt::format("const row_quads: u32 = {0}u;\nconst col_quads: u32 = {0}u;\n", quads);
-  prelude += fmt::format("const whole_tiles: bool = {};\n", !p.caps().software);
-  prelude += bias_and_clamp(n);
-  prelude += put_function(access);
-  prelude += fmt::format(
-      "fn put_tile(split: u32, at: u32, count: u32, channel: u32, v: vec4<f32>) {{ {} }}\n",
-      split ? "put(split * params.split_size + at, count, v);"
-            : "put(at, count, finish(v + bias_at(channel)));");
   PTERYX_TRY(p.dispatch(n, {.shader = &shader,
-                            .variant = quads == 2 ? "64" : "32",
-                            .prelude = prelude,
-                            .bind = bindings(n, y, access),
+                            .options = make_options(n, y, c.positions())
+                                           .set("quads", t.side / 32)
+                                           .set("split", split ? 1 : 0)
+                                           .set("whole_tiles", p.caps().software ? 0 : 1),
+                            .variant = t.side == 64 ? "64" : "32",
+                            .bind = bindings(n, {{"x", n.in(kX)}, {"weight", n.in(kWeight)}}, y),
                             .params = bytes_of(params),
                             .grid = per_group(items, p.caps())}));
   return split ? merge(n, p, c, y, t.splits) : Status();

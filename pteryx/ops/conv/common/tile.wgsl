@@ -1,6 +1,11 @@
 // One tile of a matrix product per workgroup of 64 invocations, 8 x 8 of them: C[m, n] = sum over k of A[m, k] B[k, n].
 // Each invocation holds row_quads x col_quads blocks of 4 x 4; both operands pass through workgroup memory 16 terms at
-// a time. The prelude gives row_quads and col_quads, 1 or 2 each.
+// a time.
+#option quads 1..2  // row_quads and col_quads
+#option split       // y are the sums of each split, for conv_merge
+#option whole_tiles
+const row_quads: u32 = $(quads)u;
+const col_quads: u32 = $(quads)u;
 const tile_m: u32 = 32u * row_quads;
 const tile_n: u32 = 32u * col_quads;
 const tile_k: u32 = 16u;
@@ -49,7 +54,11 @@ fn fill_a(tile: Tile, k: u32, end: u32, local: u32) {
 // `count` terms. With `whole_tiles` always all of them (those beyond the end are 0), a loop that drivers unroll so that
 // the sums stay in registers; without it a short text, which the software GPU compiles five times as fast.
 fn multiply(sums: ptr<function, Sums>, local: u32, count: u32) {
-  let stop = select(count, tile_k, whole_tiles);
+#if whole_tiles
+  let stop = tile_k;
+#else
+  let stop = count;
+#end
   for (var k = 0u; k < stop; k++) {
     for (var r = 0u; r < row_quads; r++) {
       let a = tile_a[k * a_row + local / 8u + 8u * r];
@@ -77,8 +86,12 @@ fn finish_tile(sums: ptr<function, Sums>, tile: Tile, local: u32) {
         if (m >= params.out_channels) { break; }
         let channel = tile.g * params.out_channels + m;
         let row = tile.image * params.groups * params.out_channels + channel;
-        put_tile(tile.split, row * positions + n, min(4u, positions - n), channel,
-                 (*sums)[4u * (r * col_quads + c) + e]);
+        let v = (*sums)[4u * (r * col_quads + c) + e];
+#if split
+        put(tile.split * params.split_size + row * positions + n, min(4u, positions - n), v);
+#else
+        put(row * positions + n, min(4u, positions - n), finish(v + bias_at(channel)));
+#end
       }
     }
   }

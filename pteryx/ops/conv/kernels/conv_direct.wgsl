@@ -4,6 +4,16 @@
 // 0.75 reads of 4 bytes a product), so it is bound by the first-level cache, not by memory or arithmetic: right
 // where tiles would be mostly empty (few channels a group, few positions) and for 3-D.
 // Host guarantees: items = batch * channels * depth * height * ceil(width / 4) of y.
+#option has_bias
+#option has_lo
+#option has_hi
+#option row_words
+#option y_type f16 | f32
+#tensor x read f16 | f32
+#tensor weight read f16 | f32
+#if has_bias
+#tensor bias read f16 | f32
+#end
 #include "conv/common/conv.wgsl"
 #include "conv/common/row.wgsl"
 

@@ -3,6 +3,19 @@
 // Roofline: flops = 2 OC N IC, bytes = x + y + weight; at IC = OC = C that is C / 4 flops a byte of f32, so memory
 // bound below a few dozen channels and bound by arithmetic above. The tile reads x once per 64 (32) output channels.
 // Host guarantees: out_size = in_size; items = tiles * splits * batch * groups.
+#option has_bias
+#option has_lo
+#option has_hi
+#option row_words
+#option y_type f16 | f32
+#option quads 1..2   // tiles of 32 or 64
+#option split        // y are the sums of each split
+#option whole_tiles
+#tensor x read f16 | f32
+#tensor weight read f16 | f32
+#if has_bias
+#tensor bias read f16 | f32
+#end
 #include "conv/common/conv.wgsl"
 #include "conv/common/tile.wgsl"
 

@@ -3,6 +3,16 @@
 // Roofline: bytes = x + y once, flops = 2 KH KW per result (3x3 f32: 18 flops per 8 bytes), so memory bound; the row
 // block keeps the cache reads at (KW + 3) / (4 KW) of x and 1 / 4 of weight per product.
 // Host guarantees: in_channels = 1, depth 1, items = batch * channels * height * ceil(width / 4) of y.
+#option has_bias
+#option has_lo
+#option has_hi
+#option row_words
+#option y_type f16 | f32
+#tensor x read f16 | f32
+#tensor weight read f16 | f32
+#if has_bias
+#tensor bias read f16 | f32
+#end
 #include "conv/common/conv.wgsl"
 #include "conv/common/row.wgsl"
 

@@ -1,6 +1,15 @@
 // y[b, c, n] = finish(bias[c] + sum over s of sums[s, b, c, n]): the end of a tiled product whose terms were split.
 // One u32 word of y per invocation. Bytes: 4 * splits + the size of y per result.
 // Host guarantees: items = number of results.
+#option has_bias
+#option has_lo
+#option has_hi
+#option row_words
+#option y_type f16 | f32
+#tensor sums read f32
+#if has_bias
+#tensor bias read f16 | f32
+#end
 #include "conv/common/conv.wgsl"
 
 @compute @workgroup_size(64)

@@ -4,6 +4,19 @@
 // from the cache (32 x 32: 8), and 64 products per 4 vector reads of workgroup memory, so it is bound by arithmetic
 // where there are tiles enough to fill the device; `splits` cuts K where there are not.
 // Host guarantees: depth 1; items = tiles * splits * batch * groups.
+#option has_bias
+#option has_lo
+#option has_hi
+#option row_words
+#option y_type f16 | f32
+#option quads 1..2   // tiles of 32 or 64
+#option split        // y are the sums of each split
+#option whole_tiles
+#tensor x read f16 | f32
+#tensor weight read f16 | f32
+#if has_bias
+#tensor bias read f16 | f32
+#end
 #include "conv/common/conv.wgsl"
 #include "conv/common/tile.wgsl"
 

@@ -4,6 +4,16 @@
 // Roofline: flops = 2 * terms / (stride_h * stride_w) per result; each product reads x once from the cache and each
 // weight serves up to four results, so it is bound by cache reads.
 // Host guarantees: items = batch * channels * depth * height * ceil(width / 4) of y.
+#option has_bias
+#option has_lo
+#option has_hi
+#option row_words
+#option y_type f16 | f32
+#tensor x read f16 | f32
+#tensor weight read f16 | f32
+#if has_bias
+#tensor bias read f16 | f32
+#end
 #include "conv/common/conv.wgsl"
 
 // The input that result `o` takes through kernel entry `k` along one axis; -1: none.
