@@ -102,7 +102,7 @@ TestTensor reference(const Form& f, const TestTensor& x, const TestTensor& w,
 Case make_case(const std::string& op, const Form& f, const TestTensor& x, const TestTensor& w,
                const TestTensor& bias) {
   Case c(op);
-  c.in(x).in(w);
+  c.in(x).constant(w);
   if (f.bias)
     c.in(bias);
   else
@@ -161,6 +161,34 @@ TEST(Conv, TilesOfAnySize) {
          {{2, 40, 3, 3}, {66, 20, 3, 3}, {2}, {1}, {1}, 2},
          {{1, 300, 1, 1}, {70, 300, 1, 1}},   // split sums
          {{130, 2, 5, 13}, {65, 2, 1, 1}}});  // tiles of 64
+}
+
+// Large tiles need many results; each order of terms, with full and with ragged tiles.
+const std::vector<Form> kLargeTiles = {{{1, 4, 50, 51}, {120, 4, 3, 3}, {1}, {1}},
+                                       {{1, 17, 30, 30}, {360, 17, 1, 1}},
+                                       {{1, 14, 40, 66}, {122, 14, 3, 1}}};
+
+TEST(Conv, LargeTiles) { check(kLargeTiles); }
+
+TEST(Conv, LittleWorkgroupMemory) {
+  for (const Form& f : {kLargeTiles[0], kLargeTiles[1], Form{{1, 20, 9, 8}, {35, 20, 3, 3}}}) {
+    const Operands o = operands(f, DType::kF32);
+    const TestTensor want = reference(f, o.x, o.w, o.bias);
+    expect_masked(
+        make_case("aten.convolution.default", f, o.x, o.w, o.bias).out(DType::kF32, want.dims),
+        "max_workgroup_bytes=16KiB", {want}, {5e-5, 1e-5});
+  }
+}
+
+// Weights that are no constants are put in order in every run.
+TEST(Conv, WeightsMayBeComputed) {
+  for (const Form& f : {Form{{1, 20, 9, 8}, {35, 20, 3, 3}}, Form{{2, 40, 3, 4}, {66, 40, 1, 1}}}) {
+    const Operands o = operands(f, DType::kF32);
+    const TestTensor want = reference(f, o.x, o.w, o.bias);
+    Case c("aten.convolution.default");
+    c.in(o.x).in(o.w).in(o.bias).ints(f.stride).ints(f.padding).ints(f.dilation).flag(false);
+    expect_op(c.ints({0}).integer(1).out(DType::kF32, want.dims), {want}, {2e-5, 1e-5});
+  }
 }
 
 TEST(Conv, HalfPrecision) {

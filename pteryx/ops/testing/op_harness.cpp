@@ -282,6 +282,17 @@ void expect_op(const Case& c, const std::vector<TestTensor>& want, Tolerance tol
   EXPECT_GT(ran, 0) << c.op() << " ran nowhere";
 }
 
+void expect_masked(const Case& c, std::string_view masked, const std::vector<TestTensor>& want,
+                   Tolerance tol) {
+  Runner r;
+  const Status s = r.build(c);
+  ASSERT_TRUE(s.ok()) << s.message();
+  r.masked = masked;
+  const auto got = r.run_gpu("");
+  ASSERT_TRUE(got.ok()) << c.op() << " without " << masked << ": " << got.status().message();
+  EXPECT_EQ(compare(*got, want, tol), "") << c.op() << " without " << masked;
+}
+
 void expect_error(const Case& c, std::string_view text) {
   Runner r;
   Status s = r.build(c);

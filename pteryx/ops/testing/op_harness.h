@@ -120,6 +120,10 @@ void expect_op(const Case& c, const std::vector<TestTensor>& want, Tolerance tol
 // Runs the routes that use subgroup matrices at f16 precision. Where the GPU has no such matrices,
 // plain WGSL stands in for them; nothing is run on libraries that have none.
 void expect_matrices(const Case& c, const std::vector<TestTensor>& want, Tolerance tol);
+// Runs the default route as planned for a GPU without these capabilities, as gpu::mask_caps has
+// them: "max_workgroup_bytes=16KiB".
+void expect_masked(const Case& c, std::string_view masked, const std::vector<TestTensor>& want,
+                   Tolerance tol);
 // Expects an error whose message contains `text`.
 void expect_error(const Case& c, std::string_view text);
 

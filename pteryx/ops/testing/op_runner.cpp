@@ -172,6 +172,7 @@ Result<std::vector<TestTensor>> Runner::run_gpu(const std::string& route) {
   PlanContext context{.caps = emulate ? emulated_caps() : dev.caps(), .precision = precision};
   if (invocations != 0)
     context.caps.max_invocations = context.caps.max_workgroup_size_x = invocations;
+  PTERYX_TRY(gpu::mask_caps(context.caps, masked));
   if (!route.empty()) context.forced_routes.emplace_back(def->family, route);
   // Indices are reported to the second slot.
   constexpr uint32_t kSlot = 1;

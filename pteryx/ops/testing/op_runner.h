@@ -33,6 +33,7 @@ struct Runner {
   Precision precision = Precision::kF32;
   bool emulate = false;      // subgroup matrices
   uint32_t invocations = 0;  // planned for workgroups of so many; 0: as the device has
+  std::string masked;        // capabilities that plans are made without, as for gpu::mask_caps
 
   ValueId add(graph::Value v, const Dims& dims = {}) {
     g.values.push_back(std::move(v));

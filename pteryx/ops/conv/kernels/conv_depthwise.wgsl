@@ -6,7 +6,7 @@
 #option has_bias
 #option has_lo
 #option has_hi
-#option row_words
+#option y_rows fours | pairs | ones
 #option y_type f16 | f32
 #tensor x read f16 | f32
 #tensor weight read f16 | f32
@@ -14,6 +14,7 @@
 #tensor bias read f16 | f32
 #end
 #include "conv/common/conv.wgsl"
+#include "conv/common/results.wgsl"
 #include "conv/common/row.wgsl"
 
 @compute @workgroup_size(64)
@@ -29,12 +30,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let c = plane % (params.groups * params.out_channels);
   let h = i32(oh * params.stride.y) - i32(params.padding.y);
   let column = i32(ow * params.stride.z) - i32(params.padding.z);
-  var sum = vec4<f32>(bias_at(c));
+  var sum = vec4<f32>();
   for (var kh = 0u; kh < params.kernel.y; kh++) {
     let at = h + i32(kh * params.dilation.y);
     if (at < 0 || at >= i32(params.in_size.y)) { continue; }
     let row = (plane / params.out_channels * params.in_size.y + u32(at)) * params.in_size.z;
     sum = add_row(sum, row, (c * params.kernel.y + kh) * params.kernel.z, column);
   }
-  put(line * params.out_size.z + ow, min(4u, params.out_size.z - ow), finish(sum));
+  put(line * params.out_size.z + ow, min(4u, params.out_size.z - ow), c, sum);
 }

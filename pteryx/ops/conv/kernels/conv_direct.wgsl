@@ -7,7 +7,7 @@
 #option has_bias
 #option has_lo
 #option has_hi
-#option row_words
+#option y_rows fours | pairs | ones
 #option y_type f16 | f32
 #tensor x read f16 | f32
 #tensor weight read f16 | f32
@@ -15,6 +15,7 @@
 #tensor bias read f16 | f32
 #end
 #include "conv/common/conv.wgsl"
+#include "conv/common/results.wgsl"
 #include "conv/common/row.wgsl"
 
 @compute @workgroup_size(64)
@@ -35,7 +36,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let first_x = (image * params.groups + oc / params.out_channels) * params.in_channels;
   let first_weight = oc * params.in_channels;
   let column = i32(ow * params.stride.z) - i32(params.padding.z);
-  var sum = vec4<f32>(bias_at(oc));
+  var sum = vec4<f32>();
   for (var ic = 0u; ic < params.in_channels; ic++) {
     for (var kd = 0u; kd < params.kernel.x; kd++) {
       let d = i32(od * params.stride.x + kd * params.dilation.x) - i32(params.padding.x);
@@ -50,5 +51,5 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     }
   }
   let at = (rest * params.out_size.x + od) * params.out_size.y + oh;
-  put(at * params.out_size.z + ow, min(4u, params.out_size.z - ow), finish(sum));
+  put(at * params.out_size.z + ow, min(4u, params.out_size.z - ow), oc, sum);
 }

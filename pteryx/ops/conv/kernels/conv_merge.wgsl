@@ -1,29 +1,40 @@
-// y[b, c, n] = finish(bias[c] + sum over s of sums[s, b, c, n]): the end of a tiled product whose terms were split.
-// One u32 word of y per invocation. Bytes: 4 * splits + the size of y per result.
-// Host guarantees: items = number of results.
+// y[z, m, n] = finish(sum over s of sums[s, z, m, n]): the end of a product whose terms were split. Sums lie in the tiles
+// that their workgroups had: [splits, batch * groups, tiles of m, tiles of n, tile_m, tile_n]. One invocation per four
+// results. Bytes: 4 * splits + the size of y per result.
+// Host guarantees: items = batch * channels * ceil(positions / 4).
 #option has_bias
 #option has_lo
 #option has_hi
-#option row_words
+#option y_rows fours | pairs | ones
 #option y_type f16 | f32
-#tensor sums read f32
+#tensor sums raw vec4<f32>
 #if has_bias
 #tensor bias read f16 | f32
 #end
 #include "conv/common/conv.wgsl"
+#include "conv/common/results.wgsl"
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
-  let word_at = flat_id(group, groups, local, 64u);
-  if (word_at * y_lanes >= params.items) { return; }
-  var word = 0u;
-  for (var lane = 0u; lane < y_lanes; lane++) {
-    let i = word_at * y_lanes + lane;
-    if (i >= params.items) { break; }
-    var sum = bias_at(i / params.out_size.w % (params.groups * params.out_channels));
-    for (var s = 0u; s < params.splits; s++) { sum += load_sums(s * params.split_size + i); }
-    word |= encode_y(lane, finish(vec4<f32>(sum)).x);
+  let item = flat_id(group, groups, local, 64u);
+  if (item >= params.items) { return; }
+  let positions = params.out_size.w;
+  let fours = (positions + 3u) / 4u;
+  let n = item % fours * 4u;
+  let row = item / fours;
+  let m = row % params.out_channels;
+  let z = row / params.out_channels;
+  let tiles_m = (params.out_channels + params.tile_m - 1u) / params.tile_m;
+  let tiles_n = (positions + params.tile_n - 1u) / params.tile_n;
+  let tile = (z * tiles_m + m / params.tile_m) * tiles_n + n / params.tile_n;
+  var at = ((tile * params.tile_m + m % params.tile_m) * params.tile_n + n % params.tile_n) / 4u;
+  // Of one split.
+  let size = params.items / fours / params.out_channels * tiles_m * tiles_n * params.tile_m * params.tile_n / 4u;
+  var sum = vec4<f32>();
+  for (var s = 0u; s < params.splits; s++) {
+    sum += sums[at];
+    at += size;
   }
-  y[word_at] = word;
+  put(row * positions + n, min(4u, positions - n), row % (params.groups * params.out_channels), sum);
 }

@@ -7,7 +7,7 @@
 #option has_bias
 #option has_lo
 #option has_hi
-#option row_words
+#option y_rows fours | pairs | ones
 #option y_type f16 | f32
 #tensor x read f16 | f32
 #tensor weight read f16 | f32
@@ -15,6 +15,7 @@
 #tensor bias read f16 | f32
 #end
 #include "conv/common/conv.wgsl"
+#include "conv/common/results.wgsl"
 
 // The input that result `o` takes through kernel entry `k` along one axis; -1: none.
 fn source(o: u32, k: u32, size: u32, stride: u32, padding: u32, dilation: u32) -> i32 {
@@ -53,7 +54,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let first_x = (image * params.groups + g) * params.in_channels;
   let first_weight = g * params.in_channels * params.out_channels + oc % params.out_channels;
   let taps = params.kernel.w;
-  var sum = vec4<f32>(bias_at(oc));
+  var sum = vec4<f32>();
   for (var kd = 0u; kd < params.kernel.x; kd++) {
     let d = source(od, kd, params.in_size.x, params.stride.x, params.padding.x, params.dilation.x);
     if (d < 0) { continue; }
@@ -76,5 +77,5 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     }
   }
   let at = (rest * params.out_size.x + od) * params.out_size.y + oh;
-  put(at * params.out_size.z + ow, min(4u, params.out_size.z - ow), finish(sum));
+  put(at * params.out_size.z + ow, min(4u, params.out_size.z - ow), oc, sum);
 }
