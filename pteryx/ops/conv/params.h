@@ -14,12 +14,12 @@ namespace pteryx::ops::conv {
 
 inline int64_t up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
-// A product cut into tiles of y, and k into steps that `splits` workgroups share.
+// A product cut into tiles of y, whose terms `splits` workgroups share.
 struct Tiling {
   int64_t tile_m = 0;
   int64_t tile_n = 0;
   int64_t tiles = 0;
-  int64_t steps = 0;
+  int64_t k = 0;  // terms, with what fills them up
   int64_t splits = 1;
   int64_t wide_in = 0;   // channels of a tap with what fills them up
   int64_t wide_out = 0;  // output channels likewise
@@ -45,7 +45,7 @@ Params make_params(const Node& n, const Conv& c, int64_t items, const Tiling& t 
           .items = u32(items),
           .lo = static_cast<float>(bounds.lo.value_or(0)),
           .hi = static_cast<float>(bounds.hi.value_or(0)),
-          .steps = u32(t.steps),
+          .k = u32(t.k),
           .splits = u32(t.splits),
           .wide_in = u32(t.wide_in),
           .wide_out = u32(t.wide_out),
@@ -59,9 +59,10 @@ struct Target {
   bool finished = true;  // with bias and clamp
 };
 
-// Options and bindings of common/results.wgsl; `row` is the length of a row of y.
+// Options and bindings of common/results.wgsl; `row` is the length of a row of y, of which `most`
+// are written at once.
 void add_results(const Node& n, const Target& to, int64_t row, Options& options,
-                 std::vector<Bind>& bind);
+                 std::vector<Bind>& bind, int64_t most = 4);
 
 // The end of a product whose terms were split.
 Status merge(const Node& n, Plan& p, const Conv& c, const Tensor& sums, const Tiling& t);
@@ -83,5 +84,12 @@ Status plan_product(const Node& n, Plan& p, const Conv& c, const Tensor& x, cons
 // Routes.
 bool fits_tile(const Node& n, const gpu::Caps& caps);
 Status plan_tile(const Node& n, Plan& p);
+// F(outputs x outputs, 3 x 3), for 2 and 4 outputs.
+template <int64_t outputs>
+bool fits_winograd(const Node& n, const gpu::Caps& caps);
+template <int64_t outputs>
+bool suits_winograd(const Node& n, const gpu::Caps& caps);
+template <int64_t outputs>
+Status plan_winograd(const Node& n, Plan& p);
 
 }  // namespace pteryx::ops::conv

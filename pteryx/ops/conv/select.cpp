@@ -53,7 +53,6 @@ bool wastes_tiles(const Node& n, const gpu::Caps&) {
   });
 }
 
-// "direct" stands twice: where it is the better choice, and last as what always works.
 constexpr Route kRoutes[] = {
     {"transposed", is_transposed,
      [](const Node& n, Plan& p) {
@@ -63,15 +62,14 @@ constexpr Route kRoutes[] = {
      [](const Node& n, Plan& p) {
        return plan_rows<shaders::ConvDepthwiseParams>(n, p, shaders::conv_depthwise);
      }},
-    {"direct", wastes_tiles,
-     [](const Node& n, Plan& p) {
-       return plan_rows<shaders::ConvDirectParams>(n, p, shaders::conv_direct);
-     }},
-    {"tile", fits_tile, plan_tile},
     {"direct", is_plain,
      [](const Node& n, Plan& p) {
        return plan_rows<shaders::ConvDirectParams>(n, p, shaders::conv_direct);
-     }},
+     },
+     wastes_tiles},
+    {"winograd4", fits_winograd<4>, plan_winograd<4>, suits_winograd<4>},
+    {"winograd2", fits_winograd<2>, plan_winograd<2>, suits_winograd<2>},
+    {"tile", fits_tile, plan_tile},
 };
 
 }  // namespace

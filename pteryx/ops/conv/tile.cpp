@@ -32,8 +32,10 @@ bool fits(const Shape& s, Order order, const gpu::Caps& caps) {
 
 Shape choose_shape(const Conv& c, Order order, const gpu::Caps& caps) {
   const int64_t m = c.out_channels;
-  const bool fills_large = up(m, kLarge.m) * 8 <= m * 9;
-  if (fills_large && m * c.positions() >= kManyResults && fits(kLarge, order, caps)) return kLarge;
+  const int64_t columns = c.positions();
+  const bool fills_large = up(m, kLarge.m) * 8 <= m * 9 && up(columns, kLarge.n) * 4 <= columns * 5;
+  if (fills_large && m * columns * c.images() >= kManyResults && fits(kLarge, order, caps))
+    return kLarge;
   return up(m, kSmall.m) * 5 <= up(m, kMedium.m) * 4 ? kSmall : kMedium;
 }
 
@@ -110,14 +112,14 @@ Result<Tensor> packed_weight(const Node& n, Plan& p, std::string layout, DType d
 }
 
 void add_results(const Node& n, const Target& to, int64_t row, Options& options,
-                 std::vector<Bind>& bind) {
+                 std::vector<Bind>& bind, int64_t most) {
   const Bounds b = to.finished ? read_bounds(n) : Bounds();
   const bool bias = to.finished && n.has(kBias);
-  const bool pairs = to.y.dtype == DType::kF16 && row % 2 == 0;
+  const bool fours = row % 4 == 0 && most == 4;
   options.set("has_bias", bias ? 1 : 0)
       .set("has_lo", b.lo ? 1 : 0)
       .set("has_hi", b.hi ? 1 : 0)
-      .set("y_rows", row % 4 == 0 ? "fours" : (pairs ? "pairs" : "ones"));
+      .set("y_rows", fours ? "fours" : (row % 2 == 0 ? "pairs" : "ones"));
   if (bias) bind.push_back({"bias", n.in(kBias)});
   bind.push_back({"y", to.y});
 }
@@ -141,10 +143,10 @@ Status plan_product(const Node& n, Plan& p, const Conv& c, const Tensor& x, cons
   Tiling t{.tile_m = s.m,
            .tile_n = s.n,
            .tiles = c.images() * (up(c.out_channels, s.m) / s.m) * (up(c.positions(), s.n) / s.n),
-           .steps = steps_of(c, order),
+           .k = steps_of(c, order) * kDepth,
            .wide_in = up(c.in_channels, kDepth),
            .wide_out = up(c.out_channels, 4)};
-  if (to.finished) t.splits = choose_splits(t.tiles, t.steps, s.m * s.n * 4, p.caps());
+  if (to.finished) t.splits = choose_splits(t.tiles, t.k / kDepth, s.m * s.n * 4, p.caps());
   const int64_t buffers = workgroup_bytes(s, order, 2) <= p.caps().max_workgroup_bytes ? 2 : 1;
   const bool split = t.splits > 1;
   Options options = {{"shape", std::string(s.name)},
@@ -156,7 +158,7 @@ Status plan_product(const Node& n, Plan& p, const Conv& c, const Tensor& x, cons
   Tensor sums;
   if (split) {
     sums = p.scratch(DType::kF32, {t.splits, t.tiles, s.m * s.n});
-    bind.push_back({"sums", sums});
+    bind.push_back({"y", sums});
   } else {
     add_results(n, to, c.positions(), options, bind);
   }

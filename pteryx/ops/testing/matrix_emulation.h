@@ -4,8 +4,70 @@
 #pragma once
 
 #include <string_view>
+#include <utility>
 
 namespace pteryx::ops::testing {
+
+// The calls of common/subgroup_matrix_sums.wgsl and what is behind it, and those that stand in.
+inline constexpr std::pair<std::string_view, std::string_view> kProductCalls[] = {
+    {"subgroupMatrixLoad<subgroup_matrix_left<f16, 16, 16>, row_major>(&tile_a[own_m], ",
+     "load_matrix(own_m, "},
+    {"subgroupMatrixLoad<subgroup_matrix_right<f16, 16, 16>, col_major>(&tile_b[own_n], ",
+     "load_matrix(own_n, "},
+    {"subgroupMatrixLoad<subgroup_matrix_right<f16, 16, 16>, row_major>(&tile_b[own_n], ",
+     "load_transposed(own_n, "},
+    {"subgroupMatrixMultiplyAccumulate(", "multiply_add("},
+    {"subgroup_matrix_result<f32, 16, 16>()", "sum_matrix()"},
+    {"subgroupMatrixStore<row_major>(&y, ", "store_in_memory("},
+    {"subgroupMatrixStore<row_major>(&tile_y[owner], ", "store_in_tile(owner, "},
+};
+// Each of 32 invocations has eight elements of a sum; operands stay in the tiles until they are
+// multiplied.
+inline constexpr std::string_view kProductEmulation = R"(
+alias sum_matrix = array<f32, 8>;
+var<private> lane_of_matrix: u32;
+
+struct Operand { half: u32, offset: u32, stride: u32, transposed: bool }
+fn load_matrix(half: u32, offset: u32, stride: u32) -> Operand { return Operand(half, offset, stride, false); }
+fn load_transposed(half: u32, offset: u32, stride: u32) -> Operand { return Operand(half, offset, stride, true); }
+fn half_of(v: vec4<u32>, i: u32) -> f32 {
+  let pair = unpack2x16float(v[i / 2u]);
+  return select(pair.x, pair.y, i % 2u == 1u);
+}
+fn multiply_add(left: Operand, right: Operand, sum: sum_matrix) -> sum_matrix {
+  var total = sum;
+  for (var i = 0u; i < min(8u, params.k + 8u); i++) {  // not unrolled: quicker to compile
+    let e = lane_of_matrix + i * 32u;
+    let m = e / 16u;
+    let n = e % 16u;
+    for (var k = 0u; k < min(16u, params.k + 16u); k++) {
+      let a = half_of(tile_a[left.half][left.offset + m * left.stride + k / 8u], k % 8u);
+      let along = select(n, k, right.transposed);
+      let across = select(k, n, right.transposed);
+      total[i] += a * half_of(tile_b[right.half][right.offset + along * right.stride + across / 8u], across % 8u);
+    }
+  }
+  return total;
+}
+)";
+inline constexpr std::string_view kProductToMemory = R"(
+fn store_in_memory(offset: u32, sum: sum_matrix, stride: u32) {
+  var total = sum;
+  for (var i = 0u; i < 8u; i++) {
+    let e = lane_of_matrix + i * 32u;
+    y[offset + e / 16u * stride + e % 16u] = total[i];
+  }
+}
+)";
+inline constexpr std::string_view kProductToTile = R"(
+fn store_in_tile(half: u32, offset: u32, sum: sum_matrix, stride: u32) {
+  var total = sum;
+  for (var i = 0u; i < 8u; i++) {
+    let e = lane_of_matrix + i * 32u;
+    tile_y[half][offset + e / 16u * stride + e % 16u / 4u][e % 4u] = total[i];
+  }
+}
+)";
 
 // Each of 32 invocations has eight elements of a sum; operands stay in the tiles until they are
 // multiplied.

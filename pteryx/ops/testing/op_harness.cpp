@@ -31,14 +31,27 @@ gpu::Caps emulated_caps() {
 void emulate_matrices(PlannedDispatch& d) {
   if (!d.subgroup_matrix) return;
   const auto replace = [&](std::string_view text, std::string_view with) {
-    const size_t at = d.code.find(text);
-    ASSERT_NE(at, std::string::npos) << d.label << " has no " << text;
-    d.code.replace(at, text.size(), with);
+    size_t at = d.code.find(text);
+    EXPECT_NE(at, std::string::npos) << d.label << " has no " << text;
+    for (; at != std::string::npos; at = d.code.find(text, at + with.size()))
+      d.code.replace(at, text.size(), with);
   };
-  const bool attention = d.code.find(text_of(shaders::attention_matrix_ops)) != std::string::npos;
-  attention ? replace(text_of(shaders::attention_matrix_ops), kAttentionEmulation)
-            : replace(text_of(shaders::matrix_ops), kMatrixEmulation);
   replace("let lane = local % 32u;", "let lane = local % 32u;\n  lane_of_matrix = lane;");
+  if (d.code.find(text_of(shaders::attention_matrix_ops)) != std::string::npos) {
+    replace(text_of(shaders::attention_matrix_ops), kAttentionEmulation);
+  } else if (d.code.find(text_of(shaders::matrix_ops)) != std::string::npos) {
+    replace(text_of(shaders::matrix_ops), kMatrixEmulation);
+  } else {
+    const bool to_memory = d.code.find("Store<row_major>(&y, ") != std::string::npos;
+    const bool to_tile = d.code.find("Store<row_major>(&tile_y[owner], ") != std::string::npos;
+    for (const auto& [text, with] : kProductCalls) {
+      if (d.code.find(text) != std::string::npos) replace(text, with);
+    }
+    EXPECT_EQ(d.code.find("subgroupMatrix"), std::string::npos) << d.label;
+    d.code += kProductEmulation;
+    if (to_memory) d.code += kProductToMemory;
+    if (to_tile) d.code += kProductToTile;
+  }
   d.subgroups = d.subgroup_matrix = false;
 }
 

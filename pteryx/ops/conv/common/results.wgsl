@@ -7,6 +7,8 @@
 #tensor y raw_write vec4<f32>
 #elif y_rows == fours
 #tensor y raw_write vec2<u32>
+#elif y_rows == pairs && y_type == f32
+#tensor y raw_write vec2<f32>
 #elif y_rows == pairs
 #tensor y raw_write u32
 #else
@@ -34,6 +36,9 @@ fn put(at: u32, count: u32, channel: u32, sum: vec4<f32>) {
   y[at / 4u] = v;
 #elif y_rows == fours
   y[at / 4u] = vec2<u32>(pack2x16float(v.xy), pack2x16float(v.zw));
+#elif y_rows == pairs && y_type == f32
+  y[at / 2u] = v.xy;
+  if (count > 2u) { y[at / 2u + 1u] = v.zw; }
 #elif y_rows == pairs
   y[at / 2u] = pack2x16float(v.xy);
   if (count > 2u) { y[at / 2u + 1u] = pack2x16float(v.zw); }

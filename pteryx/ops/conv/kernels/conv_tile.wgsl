@@ -31,7 +31,7 @@
 #end
 #include "conv/common/conv.wgsl"
 #if split
-#tensor sums raw_write vec4<f32>
+#tensor y raw_write vec4<f32>
 #else
 #option has_bias
 #option has_lo
@@ -124,15 +124,15 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let z = index / tiles_m / tiles_n / params.splits;
   let m0 = at_m * $(tile_m)u;
   let n0 = at_n * $(tile_n)u;
-  let begin = part * params.steps / params.splits;
-  let end = (part + 1u) * params.steps / params.splits;
+  let begin = part * (params.k / 16u) / params.splits;
+  let end = (part + 1u) * (params.k / 16u) / params.splits;
   let thread_m = local / $(threads_n)u;
   let thread_n = local % $(threads_n)u;
 
   let wide_m = params.wide_out / 4u;
 #for i in 0..loads_a
   let a_row$i = (local + $(i * threads)u) / $(fours_m)u;
-  let a_at$i = z % params.groups * params.steps * 16u * wide_m + a_row$i * wide_m +
+  let a_at$i = z % params.groups * params.k * wide_m + a_row$i * wide_m +
       min(m0 / 4u + (local + $(i * threads)u) % $(fours_m)u, wide_m - 1u);
 #end
 #if x_from == rows
@@ -276,7 +276,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     }
 #else
 #for j in 0..each_n / 4
-    sums[to + m * $(fours_n)u + $(j * threads_n)u + thread_n] = sum$(i)_$j;
+    y[to + m * $(fours_n)u + $(j * threads_n)u + thread_n] = sum$(i)_$j;
 #end
 #end
   }
