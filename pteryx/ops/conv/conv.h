@@ -51,6 +51,9 @@ struct Conv {
   int64_t terms() const { return in_channels * product(kernel); }  // of one sum
   int64_t images() const { return batch * groups; }                // independent products
   int64_t channels() const { return groups * out_channels; }
+  bool is_pointwise() const;  // a product of matrices, with x as it is
+  // The same along one axis where it is pointwise.
+  Conv flattened() const;
 };
 
 // Reads and checks a call. Errors name the argument: channels, groups, lists, kernels larger than

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "pteryx/gpu/device.h"
 #include "pteryx/ops/testing/op_harness.h"
 
 namespace pteryx::ops::testing {
@@ -207,6 +208,56 @@ TEST(Conv, WeightsMayBeComputed) {
     Case c("aten.convolution.default");
     c.in(o.x).in(o.w).in(o.bias).ints(f.stride).ints(f.padding).ints(f.dilation).flag(false);
     expect_op(c.ints({0}).integer(1).out(DType::kF32, want.dims), {want}, kFloat);
+  }
+}
+
+// With f16 operands where the caller allows it: tiles of every shape, each order of terms, sums
+// that are split and such that are not.
+void check_matrices(const std::vector<Form>& forms, DType t) {
+  for (const Form& f : forms) {
+    SCOPED_TRACE(fmt::format("x {} weight {} {}", to_string(f.x), to_string(f.w), name(t)));
+    const Operands o = operands(f, t);
+    const TestTensor want = reference(f, o.x, o.w, o.bias);
+    expect_matrices(make_case("aten.convolution.default", f, o.x, o.w, o.bias).out(t, want.dims),
+                    {want}, {2e-2, 2e-3});
+  }
+}
+TEST(Conv, SubgroupMatrices) {
+  check_matrices({{{1, 20, 9, 8}, {35, 20, 3, 3}, {2, 1}, {1}, {1, 2}},  // by channels
+                  {{1, 120, 3, 3}, {66, 120, 1, 1}, {1}, {0}, {1}, 1, false},
+                  {{1, 64, 4, 5}, {3, 64, 5, 1}, {1}, {2, 0}},  // split
+                  {{1, 9, 42, 50}, {3, 9, 8, 8}, {1}, {4}},     // wide
+                  {{1, 20, 2, 3, 5}, {8, 20, 1, 1, 1}}},
+                 DType::kF32);
+  check_matrices({{{2, 96, 5, 7}, {70, 48, 3, 2}, {1}, {2}, {1}, 2},  // by taps, filled up
+                  {{1, 28, 31}, {40, 28, 3}, {1}, {1}}},
+                 DType::kF16);
+}
+
+// Every shape of tile compiles, also those that software GPUs have too little workgroup memory for.
+// The adapter runs nothing; of a text without fault it may say that it needs too much of it.
+TEST(Conv, SubgroupMatricesCompile) {
+  const auto device = gpu::open_device({.adapter = "null", .provider = "dawn"});
+  ASSERT_TRUE(device.ok()) << device.status().message();
+  gpu::Caps caps = (*device)->caps();
+  ASSERT_TRUE(caps.subgroup_matrix);
+  caps.subgroup_min = caps.subgroup_max = 32;
+  caps.max_workgroup_bytes = 49152;
+  const std::vector<Form> forms = {{{1, 64, 9, 8}, {35, 64, 3, 3}},           // square
+                                   {{1, 20, 9, 8}, {35, 20, 3, 3}},           // shallow
+                                   {{1, 9, 42, 50}, {3, 9, 8, 8}, {1}, {4}},  // wide
+                                   {{1, 28, 50, 52}, {120, 28, 1, 1}},        // large
+                                   {{1, 64, 50, 52}, {120, 64, 1, 1}},        // deep
+                                   {{1, 640, 32, 32}, {640, 640, 3, 3}, {1}, {1}}};
+  for (const Form& f : forms) {
+    Dims y = {1, f.w[0], 0, 0};
+    for (size_t i = 2; i < 4; ++i) y[i] = f.x[i] + 2 * f.padding[0] - f.w[i] + 1;
+    const Case c = make_case("aten.convolution.default", f, {DType::kF32, f.x, {}},
+                             {DType::kF32, f.w, {}}, {DType::kF32, {f.w[0]}, {}})
+                       .out(DType::kF32, y);
+    const Status s = compile(c, **device, caps, "matrix");
+    EXPECT_TRUE(s.ok() || s.message().find("total use of workgroup storage") != std::string::npos)
+        << to_string(f.w) << ": " << s.message();
   }
 }
 

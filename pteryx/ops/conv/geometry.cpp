@@ -103,6 +103,16 @@ Dims Conv::result_dims() const {
   return d;
 }
 
+bool Conv::is_pointwise() const {
+  return !transposed && product(kernel) == 1 && product(stride) == 1 && padding == Sizes{0, 0, 0};
+}
+
+Conv Conv::flattened() const {
+  Conv c = *this;
+  if (is_pointwise()) c.in = c.out = {1, 1, product(in)};
+  return c;
+}
+
 Result<Conv> read_conv(const Node& n) {
   const Tensor x = n.in(kX);
   const Tensor w = n.in(kWeight);

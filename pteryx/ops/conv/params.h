@@ -67,8 +67,9 @@ void add_results(const Node& n, const Target& to, int64_t row, Options& options,
 // The end of a product whose terms were split.
 Status merge(const Node& n, Plan& p, const Conv& c, const Tensor& sums, const Tiling& t);
 
-// How many workgroups share the terms of one tile, so that the device is busy.
-int64_t choose_splits(int64_t tiles, int64_t steps, int64_t tile_bytes, const gpu::Caps& caps);
+// How many workgroups share the steps of one tile, so that `busy` of them have work.
+int64_t choose_splits(int64_t busy, int64_t tiles, int64_t steps, int64_t tile_bytes,
+                      const gpu::Caps& caps);
 
 // A constant in the layout of a route, made once; other weights are put in order each time.
 // `make` has the shader, its options, params and grid.
@@ -82,6 +83,8 @@ Status plan_product(const Node& n, Plan& p, const Conv& c, const Tensor& x, cons
                     Order order, const Target& to);
 
 // Routes.
+bool fits_matrix(const Node& n, const gpu::Caps& caps);
+Status plan_matrix(const Node& n, Plan& p);
 bool fits_tile(const Node& n, const gpu::Caps& caps);
 Status plan_tile(const Node& n, Plan& p);
 // F(outputs x outputs, 3 x 3), for 2 and 4 outputs.

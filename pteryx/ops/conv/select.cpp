@@ -67,6 +67,7 @@ constexpr Route kRoutes[] = {
        return plan_rows<shaders::ConvDirectParams>(n, p, shaders::conv_direct);
      },
      wastes_tiles},
+    {"matrix", fits_matrix, plan_matrix, nullptr, Precision::kF16},
     {"winograd4", fits_winograd<4>, plan_winograd<4>, suits_winograd<4>},
     {"winograd2", fits_winograd<2>, plan_winograd<2>, suits_winograd<2>},
     {"tile", fits_tile, plan_tile},

@@ -20,6 +20,8 @@ constexpr Shape kSmall{"small", 32, 64};
 constexpr Shape kMedium{"medium", 64, 64};
 constexpr Shape kLarge{"large", 128, 128};
 
+constexpr int64_t kBusy = 256;  // workgroups that fill a large GPU
+
 // Results from which large tiles are enough to fill a large GPU, with their terms split.
 constexpr int64_t kManyResults = 300'000;
 
@@ -39,14 +41,10 @@ Shape choose_shape(const Conv& c, Order order, const gpu::Caps& caps) {
   return up(m, kSmall.m) * 5 <= up(m, kMedium.m) * 4 ? kSmall : kMedium;
 }
 
-bool is_pointwise(const Conv& c) {
-  return product(c.kernel) == 1 && product(c.stride) == 1 && c.padding == Sizes{0, 0, 0};
-}
-
 // By taps a step has one tap, so that what lies outside is found once; few channels would leave
 // most of a step empty.
 Order choose_order(const Conv& c) {
-  if (is_pointwise(c) && c.positions() % 4 == 0) return Order::kRows;
+  if (c.is_pointwise() && c.positions() % 4 == 0) return Order::kRows;
   const bool full = up(c.in_channels, kDepth) * 4 <= c.in_channels * 5;
   return product(c.kernel) == 1 || full ? Order::kTaps : Order::kChannels;
 }
@@ -81,23 +79,17 @@ Result<Tensor> pack(const Node& n, Plan& p, const Conv& c, Order order) {
                         .grid = per_element(items, p.caps())});
 }
 
-// The same convolution along one axis, which is all that kernels of 1 know.
-Conv flattened(Conv c) {
-  if (!is_pointwise(c)) return c;
-  c.in = c.out = {1, 1, product(c.in)};
-  return c;
-}
-
 }  // namespace
 
-int64_t choose_splits(int64_t tiles, int64_t steps, int64_t tile_bytes, const gpu::Caps& caps) {
-  constexpr int64_t kBusy = 256;  // workgroups
+int64_t choose_splits(int64_t busy, int64_t tiles, int64_t steps, int64_t tile_bytes,
+                      const gpu::Caps& caps) {
   constexpr int64_t kMostSplits = 32;
   constexpr int64_t kLeastSteps = 2;  // of a split
   if (tiles == 0) return 1;
   const auto most_bytes = static_cast<int64_t>(caps.max_binding_bytes);
-  const int64_t held = most_bytes / std::max<int64_t>(tiles * tile_bytes, 1);
-  return std::max<int64_t>(std::min({kBusy / tiles, kMostSplits, steps / kLeastSteps, held}), 1);
+  const int64_t held = most_bytes / (tiles * tile_bytes);
+  const int64_t wanted = (busy + tiles / 2) / tiles;
+  return std::max<int64_t>(std::min({wanted, kMostSplits, steps / kLeastSteps, held}), 1);
 }
 
 Result<Tensor> packed_weight(const Node& n, Plan& p, std::string layout, DType dtype,
@@ -146,7 +138,7 @@ Status plan_product(const Node& n, Plan& p, const Conv& c, const Tensor& x, cons
            .k = steps_of(c, order) * kDepth,
            .wide_in = up(c.in_channels, kDepth),
            .wide_out = up(c.out_channels, 4)};
-  if (to.finished) t.splits = choose_splits(t.tiles, t.k / kDepth, s.m * s.n * 4, p.caps());
+  if (to.finished) t.splits = choose_splits(kBusy, t.tiles, t.k / kDepth, s.m * s.n * 4, p.caps());
   const int64_t buffers = workgroup_bytes(s, order, 2) <= p.caps().max_workgroup_bytes ? 2 : 1;
   const bool split = t.splits > 1;
   Options options = {{"shape", std::string(s.name)},
@@ -176,7 +168,7 @@ Status plan_product(const Node& n, Plan& p, const Conv& c, const Tensor& x, cons
 bool fits_tile(const Node& n, const gpu::Caps& caps) {
   const auto c = read_conv(n);
   if (!c.ok() || c->transposed || c->terms() == 0) return false;
-  if (c->spatial == 3 && !is_pointwise(*c)) return false;
+  if (c->spatial == 3 && !c->is_pointwise()) return false;
   const Order order = choose_order(*c);
   const int64_t weights = c->groups * steps_of(*c, order) * kDepth * up(c->out_channels, 4);
   const auto element = static_cast<int64_t>(size_bytes(n.in(kWeight).dtype));
@@ -186,7 +178,7 @@ bool fits_tile(const Node& n, const gpu::Caps& caps) {
 
 Status plan_tile(const Node& n, Plan& p) {
   PTERYX_ASSIGN(const Conv read, read_conv(n));
-  const Conv c = flattened(read);
+  const Conv c = read.flattened();
   if (c.images() * c.out_channels * c.positions() == 0) return {};
   const Order order = choose_order(c);
   PTERYX_ASSIGN(const Tensor weight, pack(n, p, c, order));

@@ -20,6 +20,7 @@ inline constexpr std::pair<std::string_view, std::string_view> kProductCalls[] =
     {"subgroup_matrix_result<f32, 16, 16>()", "sum_matrix()"},
     {"subgroupMatrixStore<row_major>(&y, ", "store_in_memory("},
     {"subgroupMatrixStore<row_major>(&tile_y[owner], ", "store_in_tile(owner, "},
+    {"subgroupMatrixStore<row_major>(&tile_sums[owner], ", "store_in_sums(owner, "},
 };
 // Each of 32 invocations has eight elements of a sum; operands stay in the tiles until they are
 // multiplied.
@@ -56,6 +57,15 @@ fn store_in_memory(offset: u32, sum: sum_matrix, stride: u32) {
   for (var i = 0u; i < 8u; i++) {
     let e = lane_of_matrix + i * 32u;
     y[offset + e / 16u * stride + e % 16u] = total[i];
+  }
+}
+)";
+inline constexpr std::string_view kProductToSums = R"(
+fn store_in_sums(half: u32, offset: u32, sum: sum_matrix, stride: u32) {
+  var total = sum;
+  for (var i = 0u; i < 8u; i++) {
+    let e = lane_of_matrix + i * 32u;
+    tile_sums[half][offset + e / 16u * stride + e % 16u] = total[i];
   }
 }
 )";

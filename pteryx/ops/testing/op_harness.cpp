@@ -44,6 +44,7 @@ void emulate_matrices(PlannedDispatch& d) {
   } else {
     const bool to_memory = d.code.find("Store<row_major>(&y, ") != std::string::npos;
     const bool to_tile = d.code.find("Store<row_major>(&tile_y[owner], ") != std::string::npos;
+    const bool to_sums = d.code.find("Store<row_major>(&tile_sums[owner], ") != std::string::npos;
     for (const auto& [text, with] : kProductCalls) {
       if (d.code.find(text) != std::string::npos) replace(text, with);
     }
@@ -51,6 +52,7 @@ void emulate_matrices(PlannedDispatch& d) {
     d.code += kProductEmulation;
     if (to_memory) d.code += kProductToMemory;
     if (to_tile) d.code += kProductToTile;
+    if (to_sums) d.code += kProductToSums;
   }
   d.subgroups = d.subgroup_matrix = false;
 }
