@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "pteryx/ops/conv/params.h"
+#include "pteryx/ops/shaders/conv_columns.h"
 #include "pteryx/ops/shaders/conv_depthwise.h"
 #include "pteryx/ops/shaders/conv_direct.h"
 #include "pteryx/ops/shaders/conv_transposed.h"
@@ -26,6 +27,34 @@ Status plan_rows(const Node& n, Plan& p, const Shader& shader) {
                         .grid = per_element(items, p.caps())});
 }
 
+// Results below each other that an invocation of conv_columns makes: few where there are few in
+// all.
+int64_t column_rows(const Conv& c) {
+  constexpr int64_t kManyColumns = 131'072;
+  const int64_t columns = c.batch * c.channels() * c.out[2];
+  const int64_t wanted = columns * c.out[1] / kManyColumns;
+  return wanted >= 4 ? 4 : 2;
+}
+
+Status plan_columns(const Node& n, Plan& p) {
+  constexpr int64_t kThreads = 128;
+  PTERYX_ASSIGN(const Conv c, read_conv(n));
+  const int64_t rows = column_rows(c);
+  const int64_t items = c.batch * c.channels() * (up(c.out[1], rows) / rows) * c.out[2];
+  const auto params = make_params<shaders::ConvColumnsParams>(n, c, items);
+  Options options = {{"kernel_h", c.kernel[1]},
+                     {"kernel_w", c.kernel[2]},
+                     {"stride_h", c.stride[1]},
+                     {"rows", rows}};
+  std::vector<Bind> bind = {{"x", n.in(kX)}, {"weight", n.in(kWeight)}};
+  add_results(n, {n.out()}, 1, options, bind);
+  return p.dispatch(n, {.shader = &shaders::conv_columns,
+                        .options = std::move(options),
+                        .bind = std::move(bind),
+                        .params = bytes_of(params),
+                        .grid = per_group(up(items, kThreads) / kThreads, p.caps())});
+}
+
 // What the routes ask of a call that shape() has accepted.
 bool holds(const Node& n, bool (*test)(const Conv&)) {
   const auto c = read_conv(n);
@@ -43,6 +72,18 @@ bool is_depthwise(const Node& n, const gpu::Caps&) {
     return !c.transposed && c.spatial < 3 && c.in_channels == 1 && c.out_channels <= 8;
   });
 }
+// Kernels whose size is worth a pipeline of its own.
+bool fits_columns(const Node& n, const gpu::Caps& caps) {
+  return is_depthwise(n, caps) && holds(n, [](const Conv& c) {
+           return c.kernel[1] <= 7 && c.kernel[2] <= 7 && c.stride[1] <= 2 && c.dilation[1] == 1;
+         });
+}
+// f16 results are written in pairs side by side, which rows are better at; what software GPUs gain
+// is less than it takes to compile.
+bool suits_columns(const Node& n, const gpu::Caps& caps) {
+  return n.out().dtype == DType::kF32 && !caps.software &&
+         holds(n, [](const Conv& c) { return c.kernel[1] > 1 && c.out[1] > 1; });
+}
 // Tiles of 32 x 32 would be less than an eighth full.
 bool wastes_tiles(const Node& n, const gpu::Caps&) {
   return holds(n, [](const Conv& c) {
@@ -58,6 +99,7 @@ constexpr Route kRoutes[] = {
      [](const Node& n, Plan& p) {
        return plan_rows<shaders::ConvTransposedParams>(n, p, shaders::conv_transposed);
      }},
+    {"columns", fits_columns, plan_columns, suits_columns},
     {"depthwise", is_depthwise,
      [](const Node& n, Plan& p) {
        return plan_rows<shaders::ConvDepthwiseParams>(n, p, shaders::conv_depthwise);

@@ -115,6 +115,9 @@ TEST(ConvSelect, TakesTheKernelsThatWereFastest) {
        {"conv_tile medium", "conv_merge"},
        {"conv_matrix square", "conv_merge"}},
       {3, 64, 7, 2, 224, 1, {"conv_tile medium"}, {"conv_matrix shallow"}},
+      {96, 96, 3, 1, 112, 96, {"conv_columns"}, {"conv_columns"}},
+      {144, 144, 3, 2, 56, 144, {"conv_columns"}, {"conv_columns"}},
+      {576, 576, 5, 1, 14, 576, {"conv_columns"}, {"conv_columns"}},
   };
   for (const Layer& l : layers) {
     expect_kernels(l, Precision::kF32, l.f32);

@@ -14,6 +14,7 @@
 #option split                          // y are sums, to be merged by conv_merge
 #option weight_type f16 | f32
 #require unrolled == 1 || unrolled == 4
+#require buffers == 1 || shape != large || x_from != channels
 #if x_from != rows
 #tensor x read f16 | f32
 #else
