@@ -74,7 +74,8 @@ void conv(benchmark::State& state, const RunOptions& options) {
   const int64_t stride = state.range(4);
   const int64_t size = state.range(5);
   const int64_t result = (size + 2 * (kernel / 2) - kernel) / stride + 1;
-  const double weight = 4.0 * static_cast<double>(out * in / groups * kernel * kernel);
+  const int64_t entries = out * (in / groups) * kernel * kernel;
+  const double weight = 4.0 * static_cast<double>(entries);
   const int nodes = scaled(static_cast<int>(std::clamp(4e8 / weight, 8.0, 32.0)));
   GraphMaker g;
   ValueId x = g.constant(DType::kF32, {1, in, size, size});
@@ -96,7 +97,7 @@ void conv(benchmark::State& state, const RunOptions& options) {
     if (in == out && result == size) x = y;
   }
   g.output(y);
-  const double flops = 2.0 * weight / 4.0 * static_cast<double>(result * result);
+  const double flops = 2.0 * static_cast<double>(entries * result * result);
   const double bytes = weight + 4.0 * static_cast<double>(in * size * size + out * result * result);
   measure(state, g.finish(), nodes, bytes, flops, options);
 }

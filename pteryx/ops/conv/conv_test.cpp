@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>
 
-#include "pteryx/gpu/device.h"
 #include "pteryx/ops/testing/op_harness.h"
 
 namespace pteryx::ops::testing {
@@ -234,33 +234,6 @@ TEST(Conv, SubgroupMatrices) {
                  DType::kF16);
 }
 
-// Every shape of tile compiles, also those that software GPUs have too little workgroup memory for.
-// The adapter runs nothing; of a text without fault it may say that it needs too much of it.
-TEST(Conv, SubgroupMatricesCompile) {
-  const auto device = gpu::open_device({.adapter = "null", .provider = "dawn"});
-  ASSERT_TRUE(device.ok()) << device.status().message();
-  gpu::Caps caps = (*device)->caps();
-  ASSERT_TRUE(caps.subgroup_matrix);
-  caps.subgroup_min = caps.subgroup_max = 32;
-  caps.max_workgroup_bytes = 49152;
-  const std::vector<Form> forms = {{{1, 64, 9, 8}, {35, 64, 3, 3}},           // square
-                                   {{1, 20, 9, 8}, {35, 20, 3, 3}},           // shallow
-                                   {{1, 9, 42, 50}, {3, 9, 8, 8}, {1}, {4}},  // wide
-                                   {{1, 28, 50, 52}, {120, 28, 1, 1}},        // large
-                                   {{1, 64, 50, 52}, {120, 64, 1, 1}},        // deep
-                                   {{1, 640, 32, 32}, {640, 640, 3, 3}, {1}, {1}}};
-  for (const Form& f : forms) {
-    Dims y = {1, f.w[0], 0, 0};
-    for (size_t i = 2; i < 4; ++i) y[i] = f.x[i] + 2 * f.padding[0] - f.w[i] + 1;
-    const Case c = make_case("aten.convolution.default", f, {DType::kF32, f.x, {}},
-                             {DType::kF32, f.w, {}}, {DType::kF32, {f.w[0]}, {}})
-                       .out(DType::kF32, y);
-    const Status s = compile(c, **device, caps, "matrix");
-    EXPECT_TRUE(s.ok() || s.message().find("total use of workgroup storage") != std::string::npos)
-        << to_string(f.w) << ": " << s.message();
-  }
-}
-
 TEST(Conv, HalfPrecision) {
   check({{{1, 3, 6, 5}, {4, 3, 3, 3}, {1}, {1}},
          {{1, 3, 5, 5}, {4, 3, 3, 3}, {1}, {1}},  // rows that begin inside a word
@@ -326,6 +299,46 @@ TEST(Conv, ClampsTheResult) {
   clamped(depthwise, {-0.5, std::nullopt});
   clamped({{1, 150, 2, 2}, {5, 150, 1, 1}}, {0.0, 0.5});
   clamped({{1, 3, 4, 4}, {3, 2, 2, 2}, {2}, {0}, {1}, 1, true, true}, {0.0, 0.5});
+}
+
+TEST(Conv, ActivatesAndAddsAResidual) {
+  const std::vector<Form> forms = {
+      {{1, 3, 5, 6}, {3, 1, 3, 3}, {1}, {1}, {1}, 3},               // depthwise
+      {{2, 5, 7, 7}, {6, 5, 3, 3}, {1}, {1}},                       // Winograd
+      {{1, 150, 2, 2}, {5, 150, 1, 1}, {1}, {0}, {1}, 1, false},    // split
+      {{1, 3, 4, 4}, {3, 2, 2, 2}, {2}, {0}, {1}, 1, true, true}};  // transposed
+  for (const Form& f : forms) {
+    for (const std::string activation : {"none", "silu", "hardswish"}) {
+      const bool residual = activation != "silu" || f.groups == 1;
+      SCOPED_TRACE(fmt::format("weight {} {}", to_string(f.w), activation));
+      const DType t = activation == "hardswish" ? DType::kF16 : DType::kF32;
+      const Operands o = operands(f, t);
+      TestTensor want = reference(f, o.x, o.w, o.bias);
+      const TestTensor add = random(t, want.dims, 4, -2, 2);
+      for (size_t i = 0; i < want.data.size(); ++i) {
+        double& v = want.data[i];
+        if (activation == "silu") v = v / (1 + std::exp(-v));
+        if (activation == "hardswish") v = v * std::min(std::max(v + 3, 0.0), 6.0) / 6;
+        if (residual) v += add.data[i];
+        v = std::max(v, -0.25);
+      }
+      Case c = make_case("pteryx.conv", f, o.x, o.w, o.bias);
+      c.number(-0.25).none().text(activation);
+      residual ? c.in(add) : c.none();
+      expect_op(c.out(t, want.dims), {want}, t == DType::kF16 ? Tolerance{1e-2, 4e-3} : kFloat);
+    }
+  }
+  const Form f{{1, 3, 4, 4}, {4, 3, 3, 3}};
+  const Operands o = operands(f, DType::kF32);
+  const auto fused = [&](const std::string& activation, const Dims& residual) {
+    Case c = make_case("pteryx.conv", f, o.x, o.w, o.bias);
+    c.none().none().text(activation).in(random(DType::kF32, residual));
+    return c.out(DType::kF32, {1, 4, 2, 2});
+  };
+  expect_error(fused("gelu", {1, 4, 2, 2}),
+               "activation (value 11) value: expected none, silu or hardswish, got gelu");
+  expect_error(fused("silu", {1, 4, 2, 1}),
+               "residual (value 12) shape: expected [1, 4, 2, 2], got [1, 4, 2, 1]");
 }
 
 TEST(Conv, AnInputChannelCountOfZeroLeavesTheBias) {

@@ -130,17 +130,22 @@ Result<Conv> read_conv(const Node& n) {
   return c;
 }
 
-Bounds read_bounds(const Node& n) {
-  Bounds b;
-  if (n.def().args.size() <= kMax) return b;
+Finish read_finish(const Node& n) {
+  Finish f;
+  if (n.def().args.size() <= kMax) return f;
   const auto bound = [&](size_t arg) -> std::optional<double> {
     if (!n.has(arg) || std::fabs(n.number(arg)) > std::numeric_limits<float>::max())
       return std::nullopt;
     return n.number(arg);
   };
-  b.lo = bound(kMin);
-  b.hi = bound(kMax);
-  return b;
+  f.lo = bound(kMin);
+  f.hi = bound(kMax);
+  if (n.def().args.size() <= kResidual) return f;
+  f.residual = n.has(kResidual);
+  for (size_t i = 0; i < kActivations.size(); ++i) {
+    if (n.text(kActivation) == kActivations[i]) f.activation = static_cast<Activation>(i);
+  }
+  return f;
 }
 
 }  // namespace pteryx::ops::conv

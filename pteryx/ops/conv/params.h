@@ -32,7 +32,7 @@ inline std::array<uint32_t, 4> packed(const Sizes& s) {
 // The Params of every route are those of common/conv.wgsl.
 template <typename Params>
 Params make_params(const Node& n, const Conv& c, int64_t items, const Tiling& t = {}) {
-  const Bounds bounds = read_bounds(n);
+  const Finish f = read_finish(n);
   return {.in_size = packed(c.in),
           .out_size = packed(c.out),
           .kernel = packed(c.kernel),
@@ -43,8 +43,8 @@ Params make_params(const Node& n, const Conv& c, int64_t items, const Tiling& t 
           .in_channels = u32(c.in_channels),
           .out_channels = u32(c.out_channels),
           .items = u32(items),
-          .lo = static_cast<float>(bounds.lo.value_or(0)),
-          .hi = static_cast<float>(bounds.hi.value_or(0)),
+          .lo = static_cast<float>(f.lo.value_or(0)),
+          .hi = static_cast<float>(f.hi.value_or(0)),
           .k = u32(t.k),
           .splits = u32(t.splits),
           .wide_in = u32(t.wide_in),
@@ -56,7 +56,7 @@ Params make_params(const Node& n, const Conv& c, int64_t items, const Tiling& t 
 // What becomes of sums: the results of the node, or a temporary that takes them as they are.
 struct Target {
   Tensor y;
-  bool finished = true;  // with bias and clamp
+  bool finished = true;  // as Finish says, with the bias
 };
 
 // Options and bindings of common/results.wgsl; `row` is the length of a row of y, of which `most`

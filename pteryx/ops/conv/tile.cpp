@@ -106,14 +106,17 @@ Result<Tensor> packed_weight(const Node& n, Plan& p, std::string layout, DType d
 
 void add_results(const Node& n, const Target& to, int64_t row, Options& options,
                  std::vector<Bind>& bind, int64_t most) {
-  const Bounds b = to.finished ? read_bounds(n) : Bounds();
+  const Finish f = to.finished ? read_finish(n) : Finish();
   const bool bias = to.finished && n.has(kBias);
   const bool fours = row % 4 == 0 && most == 4;
   options.set("has_bias", bias ? 1 : 0)
-      .set("has_lo", b.lo ? 1 : 0)
-      .set("has_hi", b.hi ? 1 : 0)
+      .set("activation", std::string(kActivations[static_cast<size_t>(f.activation)]))
+      .set("has_residual", f.residual ? 1 : 0)
+      .set("has_lo", f.lo ? 1 : 0)
+      .set("has_hi", f.hi ? 1 : 0)
       .set("y_rows", fours ? "fours" : (row % 2 == 0 ? "pairs" : "ones"));
   if (bias) bind.push_back({"bias", n.in(kBias)});
+  if (f.residual) bind.push_back({"residual", n.in(kResidual)});
   bind.push_back({"y", to.y});
 }
 

@@ -1,5 +1,7 @@
-// y: what becomes of finished sums, four neighbours of a row at a time.
+// y = clamp(activation(sum + bias) + residual): what becomes of finished sums, four neighbours of a row at a time.
 #option has_bias
+#option activation none | silu | hardswish
+#option has_residual
 #option has_lo  // results are clamped
 #option has_hi
 #option y_rows fours | pairs | ones  // what a row of y is a whole number of
@@ -15,10 +17,20 @@
 #tensor y elements f16 | f32
 #end
 
-fn finish(channel: u32, sum: vec4<f32>) -> vec4<f32> {
+fn finish(at: u32, count: u32, channel: u32, sum: vec4<f32>) -> vec4<f32> {
   var v = sum;
 #if has_bias
   v += load_bias(channel);
+#end
+#if activation == silu
+  v = v / (1.0 + exp(min(-v, vec4<f32>(88.0))));
+#elif activation == hardswish
+  v = v * clamp(v / 6.0 + 0.5, vec4<f32>(), vec4<f32>(1.0));
+#end
+#if has_residual
+#for e in 0..4
+  if (count > $(e)u) { v[$e] += load_residual(at + $(e)u); }
+#end
 #end
 #if has_lo
   v = max(v, vec4<f32>(params.lo));
@@ -31,7 +43,7 @@ fn finish(channel: u32, sum: vec4<f32>) -> vec4<f32> {
 
 // The first `count` of four neighbours in a row of `channel`; a row is the host's y_rows.
 fn put(at: u32, count: u32, channel: u32, sum: vec4<f32>) {
-  let v = finish(channel, sum);
+  let v = finish(at, count, channel, sum);
 #if y_rows == fours && y_type == f32
   y[at / 4u] = v;
 #elif y_rows == fours

@@ -9,6 +9,8 @@
 #option stride_h 1..2
 #option rows 1..8
 #option has_bias
+#option activation none | silu | hardswish
+#option has_residual
 #option has_lo
 #option has_hi
 #option y_rows ones
@@ -16,6 +18,9 @@
 #tensor weight read f16 | f32
 #if has_bias
 #tensor bias read f16 | f32
+#end
+#if has_residual
+#tensor residual read f16 | f32
 #end
 #option y_type f16 | f32
 #include "conv/common/conv.wgsl"

@@ -4,6 +4,8 @@
 // block keeps the cache reads at (KW + 3) / (4 KW) of x and 1 / 4 of weight per product.
 // Host guarantees: in_channels = 1, depth 1, items = batch * channels * height * ceil(width / 4) of y.
 #option has_bias
+#option activation none | silu | hardswish
+#option has_residual
 #option has_lo
 #option has_hi
 #option y_rows fours | pairs | ones
@@ -12,6 +14,9 @@
 #tensor weight read f16 | f32
 #if has_bias
 #tensor bias read f16 | f32
+#end
+#if has_residual
+#tensor residual read f16 | f32
 #end
 #include "conv/common/conv.wgsl"
 #include "conv/common/results.wgsl"

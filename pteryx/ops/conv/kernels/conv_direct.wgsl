@@ -5,6 +5,8 @@
 // where tiles would be mostly empty (few channels a group, few positions) and for 3-D.
 // Host guarantees: items = batch * channels * depth * height * ceil(width / 4) of y.
 #option has_bias
+#option activation none | silu | hardswish
+#option has_residual
 #option has_lo
 #option has_hi
 #option y_rows fours | pairs | ones
@@ -13,6 +15,9 @@
 #tensor weight read f16 | f32
 #if has_bias
 #tensor bias read f16 | f32
+#end
+#if has_residual
+#tensor residual read f16 | f32
 #end
 #include "conv/common/conv.wgsl"
 #include "conv/common/results.wgsl"

@@ -3,6 +3,8 @@
 // results. Bytes: 4 * splits + the size of y per result.
 // Host guarantees: items = batch * channels * ceil(positions / 4).
 #option has_bias
+#option activation none | silu | hardswish
+#option has_residual
 #option has_lo
 #option has_hi
 #option y_rows fours | pairs | ones
@@ -10,6 +12,9 @@
 #tensor sums raw vec4<f32>
 #if has_bias
 #tensor bias read f16 | f32
+#end
+#if has_residual
+#tensor residual read f16 | f32
 #end
 #include "conv/common/conv.wgsl"
 #include "conv/common/results.wgsl"

@@ -35,12 +35,17 @@
 #tensor y raw_write vec4<f32>
 #else
 #option has_bias
+#option activation none | silu | hardswish
+#option has_residual
 #option has_lo
 #option has_hi
 #option y_rows fours | pairs | ones
 #option y_type f16 | f32
 #if has_bias
 #tensor bias read f16 | f32
+#end
+#if has_residual
+#tensor residual read f16 | f32
 #end
 #include "conv/common/results.wgsl"
 #end

@@ -5,6 +5,8 @@
 #option outputs 2..4  // results along each side of a tile: F(2 x 2, 3 x 3) or F(4 x 4, 3 x 3)
 #require outputs != 3
 #option has_bias
+#option activation none | silu | hardswish
+#option has_residual
 #option has_lo
 #option has_hi
 #option y_rows fours | pairs | ones
@@ -12,6 +14,9 @@
 #tensor sums raw f32
 #if has_bias
 #tensor bias read f16 | f32
+#end
+#if has_residual
+#tensor residual read f16 | f32
 #end
 #include "conv/common/conv.wgsl"
 #include "conv/common/results.wgsl"
