@@ -64,30 +64,42 @@ void relu(benchmark::State& state) {
           static_cast<double>(numel(dims)));
 }
 
-// Channels c in and out, square image, square kernel, padding that keeps the size.
-void conv(benchmark::State& state) {
-  const int64_t c = state.range(0);
-  const int64_t size = state.range(1);
-  const int64_t kernel = state.range(2);
-  const int nodes = scaled(32);
+// Args: channels in and out, groups, size of a square kernel, stride, size of a square image; with
+// bias and relu, and padding that keeps the size at stride 1. Weights are read cold.
+void conv(benchmark::State& state, const RunOptions& options) {
+  const int64_t in = state.range(0);
+  const int64_t out = state.range(1);
+  const int64_t groups = state.range(2);
+  const int64_t kernel = state.range(3);
+  const int64_t stride = state.range(4);
+  const int64_t size = state.range(5);
+  const int64_t result = (size + 2 * (kernel / 2) - kernel) / stride + 1;
+  const int64_t entries = out * (in / groups) * kernel * kernel;
+  const double weight = 4.0 * static_cast<double>(entries);
+  const int nodes = scaled(static_cast<int>(std::clamp(4e8 / weight, 8.0, 32.0)));
   GraphMaker g;
-  ValueId x = g.constant(DType::kF32, {1, c, size, size});
+  ValueId x = g.constant(DType::kF32, {1, in, size, size});
   const ValueId none = g.value(graph::Null{});
+  const ValueId strides = g.value(graph::IntList{{stride, stride}});
   const ValueId ones = g.value(graph::IntList{{1, 1}});
   const ValueId padding = g.value(graph::IntList{{kernel / 2, kernel / 2}});
   const ValueId zeros = g.value(graph::IntList{{0, 0}});
   const ValueId no = g.value(false);
-  const ValueId groups = g.value(int64_t{1});
+  const ValueId of = g.value(groups);
+  const ValueId least = g.value(0.0);
+  ValueId y = x;
   for (int i = 0; i < nodes; ++i) {
-    const ValueId w = g.constant(DType::kF32, {c, c, kernel, kernel});
-    const ValueId y = g.tensor(DType::kF32, {1, c, size, size});
-    g.node("aten.convolution.default", {x, w, none, ones, padding, ones, no, zeros, groups, y});
-    x = y;
+    const ValueId w = g.constant(DType::kF32, {out, in / groups, kernel, kernel});
+    const ValueId bias = g.constant(DType::kF32, {out});
+    y = g.tensor(DType::kF32, {1, out, result, result});
+    g.node("et_vk.conv_with_clamp.default",
+           {x, w, bias, strides, padding, ones, no, zeros, of, least, none, y});
+    if (in == out && result == size) x = y;
   }
-  g.output(x);
-  const double flops = 2.0 * static_cast<double>(c * c * kernel * kernel * size * size);
-  const double bytes = 4.0 * static_cast<double>(2 * c * size * size + c * c * kernel * kernel);
-  measure(state, g.finish(), nodes, bytes, flops);
+  g.output(y);
+  const double flops = 2.0 * static_cast<double>(entries * result * result);
+  const double bytes = weight + 4.0 * static_cast<double>(in * size * size + out * result * result);
+  measure(state, g.finish(), nodes, bytes, flops, options);
 }
 
 void add_all() {
@@ -113,12 +125,32 @@ void add_all() {
   gemm("gemm/f16", DType::kF16, Precision::kF32);
   gemm("gemm/f32/rounded", DType::kF32, Precision::kF16);
   gemm("gemm/f16/rounded", DType::kF16, Precision::kF16);
-  timed(benchmark::RegisterBenchmark("conv", conv)
-            ->Args({64, 56, 3})
-            ->Args({128, 28, 3})
-            ->Args({256, 14, 3})
-            ->Args({256, 56, 1})
-            ->Args({512, 28, 1}));
+  // Layers of a diffusion model, of ResNet, and depthwise ones of MobileNet.
+  using Layers = std::vector<std::vector<int64_t>>;
+  const Layers square = {{320, 320, 1, 3, 1, 64},   {640, 640, 1, 3, 1, 32},
+                         {1280, 1280, 1, 3, 1, 16}, {64, 64, 1, 3, 1, 56},
+                         {128, 128, 1, 3, 1, 28},   {256, 256, 1, 3, 1, 14},
+                         {512, 512, 1, 3, 1, 7}};
+  const Layers others = {{256, 64, 1, 1, 1, 56}, {1024, 256, 1, 1, 1, 14}, {3, 64, 1, 7, 2, 224}};
+  const Layers depthwise = {{96, 96, 96, 3, 1, 112},
+                            {144, 144, 144, 3, 1, 56},
+                            {576, 576, 576, 3, 1, 14},
+                            {576, 576, 576, 5, 1, 14}};
+  const auto layers = [](const char* name, const RunOptions& options,
+                         const std::vector<Layers>& all) {
+    auto* const row =
+        benchmark::RegisterBenchmark(name, [options](benchmark::State& s) { conv(s, options); });
+    for (const Layers& some : all) {
+      for (const std::vector<int64_t>& args : some) row->Args(args);
+    }
+    timed(row);
+  };
+  layers("conv/f32", {}, {square, others, depthwise});
+  layers("conv/f32/rounded", {.precision = Precision::kF16}, {square, others});
+  layers("conv/f32/tile", {.routes = "conv:tile"}, {square});
+  layers("conv/f32/winograd2", {.routes = "conv:winograd2"}, {square});
+  layers("conv/f32/winograd4", {.routes = "conv:winograd4"}, {square});
+  layers("conv/f32/rows", {.routes = "conv:depthwise"}, {depthwise});
   timed(benchmark::RegisterBenchmark("softmax", softmax)
             ->Args({4096, 1024})
             ->Args({64, 128256})

@@ -1,9 +1,10 @@
-// Convolution: 1-D, 2-D and 3-D, grouped, dilated, transposed, with an optional clamp of the
-// result.
+// Convolution: 1-D, 2-D and 3-D, grouped, dilated, transposed, with an optional activation,
+// residual and clamp of the result.
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/ops/conv/conv.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "pteryx/ops/table.h"
@@ -14,6 +15,13 @@ namespace {
 
 Status shape(const Node& n, Shapes& s) {
   PTERYX_ASSIGN(const Conv c, read_conv(n));
+  if (n.def().args.size() > kResidual) {
+    const std::string_view activation = n.text(kActivation);
+    if (!activation.empty() && std::ranges::find(kActivations, activation) == kActivations.end())
+      return n.malformed(kActivation, "value", "none, silu or hardswish", activation);
+    if (n.has(kResidual))
+      PTERYX_TRY(n.expect(kResidual, "shape", c.result_dims(), n.in(kResidual).dims));
+  }
   return s.set(c.result_dims());
 }
 
@@ -30,7 +38,9 @@ bool fits_shaders(const Conv& c) {
 bool gpu(const Node& n) {
   const auto c = read_conv(n);
   return is_float(n.in(kX).dtype) && is_float(n.in(kWeight).dtype) && is_float(n.out().dtype) &&
-         (!n.has(kBias) || is_float(n.in(kBias).dtype)) && (!c.ok() || fits_shaders(*c));
+         (!n.has(kBias) || is_float(n.in(kBias).dtype)) &&
+         (!read_finish(n).residual || is_float(n.in(kResidual).dtype)) &&
+         (!c.ok() || fits_shaders(*c));
 }
 
 // Where along one axis the input lies that result `o` takes through kernel entry `k`; -1: nowhere.
@@ -71,9 +81,15 @@ double correlate(const Conv& c, const double* x, const double* w, const Sizes& o
   return sum;
 }
 
+double activate(Activation a, double v) {
+  if (a == Activation::kSilu) return v / (1.0 + std::exp(-v));
+  if (a == Activation::kHardswish) return v * std::clamp(v / 6.0 + 0.5, 0.0, 1.0);
+  return v;
+}
+
 Status cpu(const Node& n, const Host& h) {
   PTERYX_ASSIGN(const Conv c, read_conv(n));
-  const Bounds bounds = read_bounds(n);
+  const Finish f = read_finish(n);
   const std::vector<double> x = read_all(h.host(n.in(kX).id));
   const std::vector<double> w = read_all(h.host(n.in(kWeight).id));
   const std::vector<double> bias =
@@ -95,8 +111,10 @@ Status cpu(const Node& n, const Host& h) {
                                  : oc * c.in_channels + ic;
       sum += correlate(c, x.data() + from * plane, w.data() + kernel * taps, o);
     }
-    if (bounds.lo && sum < *bounds.lo) sum = *bounds.lo;
-    if (bounds.hi && sum > *bounds.hi) sum = *bounds.hi;
+    sum = activate(f.activation, sum);
+    if (f.residual) sum += h.host(n.in(kResidual).id).number(i);
+    if (f.lo && sum < *f.lo) sum = *f.lo;
+    if (f.hi && sum > *f.hi) sum = *f.hi;
     y.put(i, sum);
   }
   return {};
@@ -125,6 +143,20 @@ constexpr Arg kClampArgs[] = {in("x", kTypes, 2, 5),
                               optional_number("min"),
                               optional_number("max"),
                               out("y", kTypes)};
+constexpr Arg kFusedArgs[] = {in("x", kTypes, 2, 5),
+                              in("weight", kTypes, 3, 5),
+                              optional_in("bias", kTypes),
+                              ints("stride"),
+                              ints("padding"),
+                              ints("dilation"),
+                              number("transposed"),
+                              ints("output_padding"),
+                              number("groups"),
+                              optional_number("min"),
+                              optional_number("max"),
+                              text("activation"),
+                              optional_in("residual", kTypes),
+                              out("y", kTypes)};
 constexpr std::string_view kConvSpellings[] = {"aten::convolution.out"};
 
 }  // namespace
@@ -146,6 +178,10 @@ void add_conv(std::vector<OpDef>& table) {
   with_clamp.args = conv::kClampArgs;
   table.push_back(convolution);
   table.push_back(with_clamp);
+  OpDef fused = base;
+  fused.name = conv::kFusedOp;
+  fused.args = conv::kFusedArgs;
+  table.push_back(fused);
 }
 
 }  // namespace pteryx::ops

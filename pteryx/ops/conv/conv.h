@@ -7,12 +7,14 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "pteryx/ops/op.h"
 
 namespace pteryx::ops::conv {
 
-// conv_with_clamp has kMin and kMax before the result, convolution has the result at kMin.
+// conv_with_clamp has kMin and kMax before the result, pteryx.conv kActivation and kResidual as
+// well; convolution has the result at kMin.
 enum Position : uint8_t {
   kX,
   kWeight,
@@ -24,7 +26,9 @@ enum Position : uint8_t {
   kOutputPadding,
   kGroups,
   kMin,
-  kMax
+  kMax,
+  kActivation,
+  kResidual
 };
 
 // Depth, height, width. A 1-D convolution has depth and height 1, a 2-D one depth 1.
@@ -51,19 +55,33 @@ struct Conv {
   int64_t terms() const { return in_channels * product(kernel); }  // of one sum
   int64_t images() const { return batch * groups; }                // independent products
   int64_t channels() const { return groups * out_channels; }
+  bool is_pointwise() const;  // a product of matrices, with x as it is
+  // The same along one axis where it is pointwise.
+  Conv flattened() const;
 };
 
 // Reads and checks a call. Errors name the argument: channels, groups, lists, kernels larger than
 // the padded input.
 Result<Conv> read_conv(const Node& n);
 
-// The clamp of conv_with_clamp. A bound that f32 cannot hold (relu is written with the largest
-// double) is none.
-struct Bounds {
+// "pteryx.conv": x, weight, bias?, stride, padding, dilation, transposed, output_padding, groups,
+// min?, max?, activation?, residual?, y, with
+//   y = clamp(activation(convolution(x, weight) + bias) + residual, min, max).
+// A residual has the shape of y.
+inline constexpr const char* kFusedOp = "pteryx.conv";
+enum class Activation : uint8_t { kNone, kSilu, kHardswish };
+// As the operator's argument and the kernels have them, by Activation; no text is none.
+inline constexpr std::array<std::string_view, 3> kActivations = {"none", "silu", "hardswish"};
+
+// What becomes of a sum. A bound that f32 cannot hold (relu is written with the largest double) is
+// none.
+struct Finish {
+  Activation activation = Activation::kNone;
+  bool residual = false;
   std::optional<double> lo;
   std::optional<double> hi;
 };
-Bounds read_bounds(const Node& n);
+Finish read_finish(const Node& n);
 
 // The routes of the family, in order of preference.
 std::span<const Route> routes();

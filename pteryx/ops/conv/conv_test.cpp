@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>
@@ -102,7 +103,7 @@ TestTensor reference(const Form& f, const TestTensor& x, const TestTensor& w,
 Case make_case(const std::string& op, const Form& f, const TestTensor& x, const TestTensor& w,
                const TestTensor& bias) {
   Case c(op);
-  c.in(x).in(w);
+  c.in(x).constant(w);
   if (f.bias)
     c.in(bias);
   else
@@ -123,12 +124,15 @@ Operands operands(const Form& f, DType t) {
   return {random(t, f.x, 1, -1, 1), random(t, f.w, 2, -1, 1), random(t, {channels}, 3, -1, 1)};
 }
 
+// Winograd's transforms with 4 x 4 results lose some two digits.
+constexpr Tolerance kFloat{1e-4, 1e-5};
+
 void check(const Form& f, DType t) {
   SCOPED_TRACE(fmt::format("x {} weight {} groups {}", to_string(f.x), to_string(f.w), f.groups));
   const Operands o = operands(f, t);
   const TestTensor want = reference(f, o.x, o.w, o.bias);
   expect_op(make_case("aten.convolution.default", f, o.x, o.w, o.bias).out(t, want.dims), {want},
-            t == DType::kF16 ? Tolerance{4e-3, 2e-3} : Tolerance{2e-5, 1e-5});
+            t == DType::kF16 ? Tolerance{4e-3, 2e-3} : kFloat);
 }
 
 void check(const std::vector<Form>& forms, DType t = DType::kF32) {
@@ -161,6 +165,72 @@ TEST(Conv, TilesOfAnySize) {
          {{2, 40, 3, 3}, {66, 20, 3, 3}, {2}, {1}, {1}, 2},
          {{1, 300, 1, 1}, {70, 300, 1, 1}},   // split sums
          {{130, 2, 5, 13}, {65, 2, 1, 1}}});  // tiles of 64
+}
+
+// Large tiles need many results; each order of terms, with full and with ragged tiles.
+const std::vector<Form> kLargeTiles = {{{1, 4, 50, 51}, {120, 4, 3, 3}, {1}, {1}},
+                                       {{1, 17, 30, 30}, {360, 17, 1, 1}},
+                                       {{1, 14, 40, 66}, {122, 14, 3, 1}}};
+
+TEST(Conv, LargeTiles) { check(kLargeTiles); }
+
+TEST(Conv, LittleWorkgroupMemory) {
+  for (const Form& f : {kLargeTiles[0], kLargeTiles[1], Form{{1, 20, 9, 8}, {35, 20, 3, 3}}}) {
+    const Operands o = operands(f, DType::kF32);
+    const TestTensor want = reference(f, o.x, o.w, o.bias);
+    expect_route(
+        make_case("aten.convolution.default", f, o.x, o.w, o.bias).out(DType::kF32, want.dims), "",
+        {want}, kFloat, [](gpu::Caps& caps) { caps.max_workgroup_bytes = 16384; });
+  }
+}
+
+TEST(Conv, Winograd) {
+  const std::vector<Form> forms = {{{2, 5, 7, 9}, {6, 5, 3, 3}, {1}, {1}},
+                                   {{1, 17, 12, 8}, {8, 17, 3, 3}, {1}, {0, 2}},
+                                   {{1, 3, 4, 6}, {70, 3, 3, 3}, {1}, {3}, {1}, 1, false}};
+  for (const Form& f : forms) {
+    const Operands o = operands(f, DType::kF32);
+    const auto routes = gpu_routes(make_case("aten.convolution.default", f, o.x, o.w, o.bias)
+                                       .out(DType::kF32, reference(f, o.x, o.w, o.bias).dims));
+    ASSERT_TRUE(routes.ok()) << routes.status().message();
+    for (const char* route : {"winograd2", "winograd4"})
+      EXPECT_NE(std::ranges::find(*routes, route), routes->end()) << route;
+  }
+  check(forms);
+  check(forms, DType::kF16);
+}
+
+// Weights that are no constants are put in order in every run.
+TEST(Conv, WeightsMayBeComputed) {
+  for (const Form& f : {Form{{1, 20, 9, 8}, {35, 20, 3, 3}}, Form{{2, 40, 3, 4}, {66, 40, 1, 1}}}) {
+    const Operands o = operands(f, DType::kF32);
+    const TestTensor want = reference(f, o.x, o.w, o.bias);
+    Case c("aten.convolution.default");
+    c.in(o.x).in(o.w).in(o.bias).ints(f.stride).ints(f.padding).ints(f.dilation).flag(false);
+    expect_op(c.ints({0}).integer(1).out(DType::kF32, want.dims), {want}, kFloat);
+  }
+}
+
+// With f16 operands where the caller allows it: tiles of every shape, each order of terms, sums
+// that are split and such that are not.
+void check_matrices(const std::vector<Form>& forms, DType t) {
+  for (const Form& f : forms) {
+    SCOPED_TRACE(fmt::format("x {} weight {} {}", to_string(f.x), to_string(f.w), name(t)));
+    const Operands o = operands(f, t);
+    const TestTensor want = reference(f, o.x, o.w, o.bias);
+    expect_matrices(make_case("aten.convolution.default", f, o.x, o.w, o.bias).out(t, want.dims),
+                    {want}, {2e-2, 2e-3});
+  }
+}
+// Few, as software GPUs take seconds to compile each.
+TEST(Conv, SubgroupMatrices) {
+  check_matrices({{{1, 20, 9, 8}, {35, 20, 3, 3}, {2, 1}, {1}, {1, 2}},  // by channels
+                  {{1, 120, 3, 3}, {66, 120, 1, 1}},
+                  {{1, 120, 1, 3, 3}, {8, 120, 1, 1, 1}},
+                  {{1, 64, 4, 5}, {3, 64, 5, 1}, {1}, {2, 0}},  // split
+                  {{1, 9, 42, 50}, {3, 9, 8, 8}, {1}, {4}}},    // wide
+                 DType::kF32);
+  check_matrices({{{2, 96, 5, 7}, {70, 48, 3, 2}, {1}, {2}, {1}, 2}}, DType::kF16);  // filled up
 }
 
 TEST(Conv, HalfPrecision) {
@@ -219,7 +289,7 @@ TEST(Conv, ClampsTheResult) {
     Case c = make_case("et_vk.conv_with_clamp.default", f, o.x, o.w, o.bias);
     b.lo ? c.number(*b.lo) : c.none();
     b.hi ? c.number(*b.hi) : c.none();
-    expect_op(c.out(DType::kF32, want.dims), {want}, {2e-5, 1e-5});
+    expect_op(c.out(DType::kF32, want.dims), {want}, kFloat);
   };
   const Form depthwise{{1, 3, 5, 6}, {3, 1, 3, 3}, {1}, {1}, {1}, 3};
   clamped(depthwise, {-kOpen, std::numeric_limits<double>::infinity()});
@@ -228,6 +298,41 @@ TEST(Conv, ClampsTheResult) {
   clamped(depthwise, {-0.5, std::nullopt});
   clamped({{1, 150, 2, 2}, {5, 150, 1, 1}}, {0.0, 0.5});
   clamped({{1, 3, 4, 4}, {3, 2, 2, 2}, {2}, {0}, {1}, 1, true, true}, {0.0, 0.5});
+}
+
+TEST(Conv, ActivatesAndAddsAResidual) {
+  const auto fused_case = [](const Form& f, DType t, const std::string& activation, bool residual) {
+    SCOPED_TRACE(fmt::format("weight {} {}", to_string(f.w), activation));
+    const Operands o = operands(f, t);
+    TestTensor want = reference(f, o.x, o.w, o.bias);
+    const TestTensor add = random(t, want.dims, 4, -2, 2);
+    for (size_t i = 0; i < want.data.size(); ++i) {
+      double& v = want.data[i];
+      if (activation == "silu") v = v / (1 + std::exp(-v));
+      if (activation == "hardswish") v = v * std::min(std::max(v + 3, 0.0), 6.0) / 6;
+      if (residual) v += add.data[i];
+      v = std::max(v, -0.25);
+    }
+    Case c = make_case("pteryx.conv", f, o.x, o.w, o.bias);
+    c.number(-0.25).none().text(activation);
+    residual ? c.in(add) : c.none();
+    expect_op(c.out(t, want.dims), {want}, t == DType::kF16 ? Tolerance{1e-2, 4e-3} : kFloat);
+  };
+  fused_case({{1, 3, 5, 6}, {3, 1, 3, 3}, {1}, {1}, {1}, 3}, DType::kF32, "silu", false);
+  fused_case({{2, 5, 7, 7}, {6, 5, 3, 3}, {1}, {1}}, DType::kF32, "none", true);
+  fused_case({{1, 150, 2, 2}, {5, 150, 1, 1}}, DType::kF16, "hardswish", true);  // split
+  fused_case({{1, 3, 4, 4}, {3, 2, 2, 2}, {2}, {0}, {1}, 1, true, true}, DType::kF32, "silu", true);
+  const Form f{{1, 3, 4, 4}, {4, 3, 3, 3}};
+  const Operands o = operands(f, DType::kF32);
+  const auto fused = [&](const std::string& activation, const Dims& residual) {
+    Case c = make_case("pteryx.conv", f, o.x, o.w, o.bias);
+    c.none().none().text(activation).in(random(DType::kF32, residual));
+    return c.out(DType::kF32, {1, 4, 2, 2});
+  };
+  expect_error(fused("gelu", {1, 4, 2, 2}),
+               "activation (value 11) value: expected none, silu or hardswish, got gelu");
+  expect_error(fused("silu", {1, 4, 2, 1}),
+               "residual (value 12) shape: expected [1, 4, 2, 2], got [1, 4, 2, 1]");
 }
 
 TEST(Conv, AnInputChannelCountOfZeroLeavesTheBias) {

@@ -103,6 +103,16 @@ Dims Conv::result_dims() const {
   return d;
 }
 
+bool Conv::is_pointwise() const {
+  return !transposed && product(kernel) == 1 && product(stride) == 1 && padding == Sizes{0, 0, 0};
+}
+
+Conv Conv::flattened() const {
+  Conv c = *this;
+  if (is_pointwise()) c.in = c.out = {1, 1, product(in)};
+  return c;
+}
+
 Result<Conv> read_conv(const Node& n) {
   const Tensor x = n.in(kX);
   const Tensor w = n.in(kWeight);
@@ -120,17 +130,22 @@ Result<Conv> read_conv(const Node& n) {
   return c;
 }
 
-Bounds read_bounds(const Node& n) {
-  Bounds b;
-  if (n.def().args.size() <= kMax) return b;
+Finish read_finish(const Node& n) {
+  Finish f;
+  if (n.def().args.size() <= kMax) return f;
   const auto bound = [&](size_t arg) -> std::optional<double> {
     if (!n.has(arg) || std::fabs(n.number(arg)) > std::numeric_limits<float>::max())
       return std::nullopt;
     return n.number(arg);
   };
-  b.lo = bound(kMin);
-  b.hi = bound(kMax);
-  return b;
+  f.lo = bound(kMin);
+  f.hi = bound(kMax);
+  if (n.def().args.size() <= kResidual) return f;
+  f.residual = n.has(kResidual);
+  for (size_t i = 0; i < kActivations.size(); ++i) {
+    if (n.text(kActivation) == kActivations[i]) f.activation = static_cast<Activation>(i);
+  }
+  return f;
 }
 
 }  // namespace pteryx::ops::conv

@@ -2,176 +2,57 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 
-#include "pteryx/ops/conv/conv.h"
+#include "pteryx/ops/conv/params.h"
+#include "pteryx/ops/shaders/conv_columns.h"
 #include "pteryx/ops/shaders/conv_depthwise.h"
 #include "pteryx/ops/shaders/conv_direct.h"
-#include "pteryx/ops/shaders/conv_merge.h"
-#include "pteryx/ops/shaders/conv_pointwise.h"
-#include "pteryx/ops/shaders/conv_tiled.h"
 #include "pteryx/ops/shaders/conv_transposed.h"
 
 namespace pteryx::ops::conv {
 namespace {
 
-// Workgroups that fill a large GPU. Fewer tiles than this are made smaller, then their sums are
-// split.
-constexpr int64_t kManyGroups = 512;
-constexpr int64_t kLeastTerms = 64;  // of a split
-
-std::array<uint32_t, 4> packed(const Sizes& s) {
-  return {u32(s[0]), u32(s[1]), u32(s[2]), u32(product(s))};
-}
-
-// Terms cut in `count` parts of `terms` each.
-struct Splits {
-  int64_t count = 1;
-  int64_t terms = 0;
-};
-
-// The Params of every route are those of common/conv.wgsl.
-template <typename Params>
-Params make_params(const Node& n, const Conv& c, int64_t items, const Splits& splits = {}) {
-  const Bounds bounds = read_bounds(n);
-  return {.in_size = packed(c.in),
-          .out_size = packed(c.out),
-          .kernel = packed(c.kernel),
-          .stride = packed(c.stride),
-          .padding = packed(c.padding),
-          .dilation = packed(c.dilation),
-          .groups = u32(c.groups),
-          .in_channels = u32(c.in_channels),
-          .out_channels = u32(c.out_channels),
-          .items = u32(items),
-          .lo = static_cast<float>(bounds.lo.value_or(0)),
-          .hi = static_cast<float>(bounds.hi.value_or(0)),
-          .splits = u32(splits.count),
-          .split_terms = u32(splits.terms),
-          .split_size = u32(c.images() * c.out_channels * c.positions())};
-}
-
-std::string bias_and_clamp(const Node& n) {
-  const Bounds b = read_bounds(n);
-  std::string clamp = "v";
-  if (b.lo) clamp = fmt::format("max({}, vec4<f32>(params.lo))", clamp);
-  if (b.hi) clamp = fmt::format("min({}, vec4<f32>(params.hi))", clamp);
-  return fmt::format(
-      "fn bias_at(channel: u32) -> f32 {{ return {}; }}\n"
-      "fn finish(v: vec4<f32>) -> vec4<f32> {{ return {}; }}\n",
-      n.has(kBias) ? "load_bias(channel)" : "0.0", clamp);
-}
-
-// Rows that begin inside a word cannot be written by whole words.
-Access row_access(const Tensor& y, int64_t row) {
-  return y.dtype == DType::kF16 && row % 2 != 0 ? Access::kElements : Access::kWords;
-}
-
-std::string_view put_function(Access access) {
-  if (access == Access::kElements) {
-    return R"(
-fn put(at: u32, count: u32, values: vec4<f32>) {
-  var v = values;
-  for (var i = 0u; i < count; i++) { store_y(at + i, v[i]); }
-}
-)";
-  }
-  return R"(
-fn put(at: u32, count: u32, values: vec4<f32>) {
-  var v = values;
-  for (var i = 0u; i < count; i += y_lanes) {
-    var word = 0u;
-    for (var lane = 0u; lane < y_lanes; lane++) { word |= encode_y(lane, v[i + lane]); }
-    y[(at + i) / y_lanes] = word;
-  }
-}
-)";
-}
-
-std::vector<Bind> bindings(const Node& n, const Tensor& y, Access access) {
-  std::vector<Bind> bind = {{"x", n.in(kX)}, {"weight", n.in(kWeight)}};
-  if (n.has(kBias)) bind.push_back({"bias", n.in(kBias)});
-  bind.push_back({"y", y, access});
-  return bind;
-}
-
 // The routes of four neighbouring results per invocation.
 template <typename Params>
 Status plan_rows(const Node& n, Plan& p, const Shader& shader) {
   PTERYX_ASSIGN(const Conv c, read_conv(n));
-  const Tensor y = n.out();
-  const Access access = row_access(y, c.out[2]);
   const int64_t items = c.batch * c.channels() * c.out[0] * c.out[1] * ((c.out[2] + 3) / 4);
   const Params params = make_params<Params>(n, c, items);
-  const std::string prelude = bias_and_clamp(n) + std::string(put_function(access));
+  Options options;
+  std::vector<Bind> bind = {{"x", n.in(kX)}, {"weight", n.in(kWeight)}};
+  add_results(n, {n.out()}, c.out[2], options, bind);
   return p.dispatch(n, {.shader = &shader,
-                        .prelude = prelude,
-                        .bind = bindings(n, y, access),
+                        .options = std::move(options),
+                        .bind = std::move(bind),
                         .params = bytes_of(params),
                         .grid = per_element(items, p.caps())});
 }
 
-// Side of the square tile, its number, and how its sums are split.
-struct Tiling {
-  int64_t side = 64;
-  int64_t tiles = 0;
-  Splits splits;
-};
-
-Tiling choose_tiling(const Conv& c) {
-  Tiling t;
-  const auto count = [&](int64_t side) {
-    return (c.out_channels + side - 1) / side * ((c.positions() + side - 1) / side) * c.images();
-  };
-  if (count(t.side) < kManyGroups) t.side = 32;
-  t.tiles = count(t.side);
-  t.splits.terms = c.terms();
-  if (t.tiles > 0 && t.tiles < kManyGroups / 2) {
-    const int64_t parts = std::clamp<int64_t>(c.terms() / kLeastTerms, 1, kManyGroups / t.tiles);
-    t.splits.terms = (c.terms() + parts - 1) / parts;
-    t.splits.count = t.splits.terms == 0 ? 1 : (c.terms() + t.splits.terms - 1) / t.splits.terms;
-  }
-  return t;
+// Results below each other that an invocation of conv_columns makes: few where there are few in
+// all.
+int64_t column_rows(const Conv& c) {
+  constexpr int64_t kManyColumns = 131'072;
+  const int64_t columns = c.batch * c.channels() * c.out[2];
+  const int64_t wanted = columns * c.out[1] / kManyColumns;
+  return wanted >= 4 ? 4 : 2;
 }
 
-Status merge(const Node& n, Plan& p, const Conv& c, const Tensor& sums, const Splits& splits) {
-  const Tensor y = n.out();
-  const auto params = make_params<shaders::ConvMergeParams>(n, c, y.numel(), splits);
-  std::vector<Bind> bind = {{"sums", sums}};
-  if (n.has(kBias)) bind.push_back({"bias", n.in(kBias)});
-  bind.push_back({"y", y, Access::kWords});
-  return p.dispatch(n, {.shader = &shaders::conv_merge,
-                        .prelude = bias_and_clamp(n),
+Status plan_columns(const Node& n, Plan& p) {
+  constexpr int64_t kThreads = 128;
+  PTERYX_ASSIGN(const Conv c, read_conv(n));
+  const int64_t rows = column_rows(c);
+  const int64_t items = c.batch * c.channels() * (up(c.out[1], rows) / rows) * c.out[2];
+  const auto params = make_params<shaders::ConvColumnsParams>(n, c, items);
+  Options options = {{"kernel_h", c.kernel[1]},
+                     {"kernel_w", c.kernel[2]},
+                     {"stride_h", c.stride[1]},
+                     {"rows", rows}};
+  std::vector<Bind> bind = {{"x", n.in(kX)}, {"weight", n.in(kWeight)}};
+  add_results(n, {n.out()}, 1, options, bind);
+  return p.dispatch(n, {.shader = &shaders::conv_columns,
+                        .options = std::move(options),
                         .bind = std::move(bind),
                         .params = bytes_of(params),
-                        .grid = per_element(words(y.numel(), y.dtype), p.caps())});
-}
-
-// The routes of one tile of a matrix product per workgroup.
-template <typename Params>
-Status plan_tiles(const Node& n, Plan& p, const Shader& shader) {
-  PTERYX_ASSIGN(const Conv c, read_conv(n));
-  const Tiling t = choose_tiling(c);
-  const bool split = t.splits.count > 1;
-  const Tensor y = split ? p.scratch(DType::kF32, {t.splits.count, n.out().numel()}) : n.out();
-  const Access access = row_access(y, c.positions());
-  const int64_t items = t.tiles * t.splits.count;
-  const Params params = make_params<Params>(n, c, items, t.splits);
-  const int quads = t.side == 64 ? 2 : 1;
-  std::string prelude =
-      fmt::format("const row_quads: u32 = {0}u;\nconst col_quads: u32 = {0}u;\n", quads);
-  prelude += fmt::format("const whole_tiles: bool = {};\n", !p.caps().software);
-  prelude += bias_and_clamp(n);
-  prelude += put_function(access);
-  prelude += fmt::format(
-      "fn put_tile(split: u32, at: u32, count: u32, channel: u32, v: vec4<f32>) {{ {} }}\n",
-      split ? "put(split * params.split_size + at, count, v);"
-            : "put(at, count, finish(v + bias_at(channel)));");
-  PTERYX_TRY(p.dispatch(n, {.shader = &shader,
-                            .variant = quads == 2 ? "64" : "32",
-                            .prelude = prelude,
-                            .bind = bindings(n, y, access),
-                            .params = bytes_of(params),
-                            .grid = per_group(items, p.caps())}));
-  return split ? merge(n, p, c, y, t.splits) : Status();
+                        .grid = per_group(up(items, kThreads) / kThreads, p.caps())});
 }
 
 // What the routes ask of a call that shape() has accepted.
@@ -185,57 +66,53 @@ bool is_transposed(const Node& n, const gpu::Caps&) {
 bool is_plain(const Node& n, const gpu::Caps&) {
   return holds(n, [](const Conv& c) { return !c.transposed; });
 }
-bool is_flat(const Node& n, const gpu::Caps&) {
-  return holds(n, [](const Conv& c) { return !c.transposed && c.spatial < 3; });
-}
 // With many output channels a group, tiles use the input better.
 bool is_depthwise(const Node& n, const gpu::Caps&) {
   return holds(n, [](const Conv& c) {
     return !c.transposed && c.spatial < 3 && c.in_channels == 1 && c.out_channels <= 8;
   });
 }
-bool is_pointwise(const Node& n, const gpu::Caps&) {
-  return holds(n, [](const Conv& c) {
-    return !c.transposed && product(c.kernel) == 1 && product(c.stride) == 1 &&
-           c.padding == Sizes{0, 0, 0};
-  });
+// Kernels whose size is worth a pipeline of its own.
+bool fits_columns(const Node& n, const gpu::Caps& caps) {
+  return is_depthwise(n, caps) && holds(n, [](const Conv& c) {
+           return c.kernel[1] <= 7 && c.kernel[2] <= 7 && c.stride[1] <= 2 && c.dilation[1] == 1;
+         });
+}
+// f16 results are written in pairs side by side, which rows are better at; what software GPUs gain
+// is less than it takes to compile.
+bool suits_columns(const Node& n, const gpu::Caps& caps) {
+  return n.out().dtype == DType::kF32 && !caps.software &&
+         holds(n, [](const Conv& c) { return c.kernel[1] > 1 && c.out[1] > 1; });
 }
 // Tiles of 32 x 32 would be less than an eighth full.
 bool wastes_tiles(const Node& n, const gpu::Caps&) {
   return holds(n, [](const Conv& c) {
     const auto up = [](int64_t v) { return (v + 31) / 32 * 32; };
     const int64_t tiled = up(c.out_channels) * up(c.positions());
-    return !c.transposed && c.in_channels > 1 && c.terms() < 4 * kLeastTerms &&
+    return !c.transposed && c.in_channels > 1 && c.terms() < 256 &&
            c.out_channels * c.positions() * 8 <= tiled;
   });
 }
 
-// "direct" stands twice: where it is the better choice, and last as what always works.
 constexpr Route kRoutes[] = {
     {"transposed", is_transposed,
      [](const Node& n, Plan& p) {
        return plan_rows<shaders::ConvTransposedParams>(n, p, shaders::conv_transposed);
      }},
+    {"columns", fits_columns, plan_columns, suits_columns},
     {"depthwise", is_depthwise,
      [](const Node& n, Plan& p) {
        return plan_rows<shaders::ConvDepthwiseParams>(n, p, shaders::conv_depthwise);
      }},
-    {"direct", wastes_tiles,
-     [](const Node& n, Plan& p) {
-       return plan_rows<shaders::ConvDirectParams>(n, p, shaders::conv_direct);
-     }},
-    {"pointwise", is_pointwise,
-     [](const Node& n, Plan& p) {
-       return plan_tiles<shaders::ConvPointwiseParams>(n, p, shaders::conv_pointwise);
-     }},
-    {"tiled", is_flat,
-     [](const Node& n, Plan& p) {
-       return plan_tiles<shaders::ConvTiledParams>(n, p, shaders::conv_tiled);
-     }},
     {"direct", is_plain,
      [](const Node& n, Plan& p) {
        return plan_rows<shaders::ConvDirectParams>(n, p, shaders::conv_direct);
-     }},
+     },
+     wastes_tiles},
+    {"matrix", fits_matrix, plan_matrix, nullptr, Precision::kF16},
+    {"winograd4", fits_winograd<4>, plan_winograd<4>, suits_winograd<4>},
+    {"winograd2", fits_winograd<2>, plan_winograd<2>, suits_winograd<2>},
+    {"tile", fits_tile, plan_tile},
 };
 
 }  // namespace

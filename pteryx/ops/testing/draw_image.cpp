@@ -38,11 +38,17 @@ Drawn draw_conv(std::string_view op, Draw& d) {
   }
   Case call{std::string(op)};
   call.in(d.values(t, x, -1, 1)).in(d.values(t, w, -1, 1));
-  d.chance(0.5) ? call.in(d.values(t, {out})) : call.none();
+  const bool fused = op == "pteryx.conv";
+  fused || d.chance(0.5) ? call.in(d.values(t, {out})) : call.none();
   call.ints(stride).ints(padding).ints(dilation).flag(transposed).ints(extra).integer(groups);
   if (is(op, "clamp")) {
     d.chance(0.7) ? call.number(-0.5) : call.none();
     d.chance(0.7) ? call.number(1) : call.none();
+  }
+  if (fused) {  // in few combinations: each is a pipeline
+    const bool residual = d.chance(0.5);
+    call.none().none().text(residual ? "hardswish" : "silu");
+    residual ? call.in(d.values(t, y)) : call.none();
   }
   return {call.out(t, y), t == DType::kF16 ? Tolerance{1e-2, 1e-2} : Tolerance{1e-5, 1e-4}};
 }
@@ -149,7 +155,9 @@ Drawn draw_distance(std::string_view op, Draw& d) {
 
 std::vector<Generator> image_generators() {
   return {
-      {"Conv", {"aten.convolution.default", "et_vk.conv_with_clamp.default"}, draw_conv},
+      {"Conv",
+       {"aten.convolution.default", "et_vk.conv_with_clamp.default", "pteryx.conv"},
+       draw_conv},
       {"Pool",
        {"aten.avg_pool2d.default", "aten.avg_pool1d.default", "aten.max_pool2d.default",
         "aten.max_pool1d.default", "aten.max_pool2d_with_indices.default",

@@ -19,6 +19,7 @@ inline constexpr std::pair<std::string_view, std::string_view> kProductCalls[] =
     {"subgroupMatrixMultiplyAccumulate(", "multiply_add("},
     {"subgroup_matrix_result<f32, 16, 16>()", "new_sum()"},
     {"subgroupMatrixStore<row_major>(&tile_y[owner], ", "store_in_tile(owner, "},
+    {"subgroupMatrixStore<row_major>(&tile_sums[owner], ", "store_in_sums(owner, "},
     {"workgroupBarrier();", "multiply_all(); workgroupBarrier();"},
     {"let corner = ", "multiply_all();\n  let corner = "},
     {"for (var round = ", "multiply_all();\n  for (var round = "},
@@ -81,6 +82,14 @@ fn store_in_tile(half: u32, offset: u32, sum: u32, stride: u32) {
   for (var i = 0u; i < min(8u, params.k + 8u); i++) {
     let e = lane_of_matrix + i * 32u;
     tile_y[half][offset + e / 16u * stride + e % 16u / 4u][e % 4u] = sums[sum * 8u + i];
+  }
+}
+)";
+inline constexpr std::string_view kProductToSums = R"(
+fn store_in_sums(half: u32, offset: u32, sum: u32, stride: u32) {
+  for (var i = 0u; i < min(8u, params.k + 8u); i++) {
+    let e = lane_of_matrix + i * 32u;
+    tile_sums[half][offset + e / 16u * stride + e % 16u] = sums[sum * 8u + i];
   }
 }
 )";

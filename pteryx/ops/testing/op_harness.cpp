@@ -49,6 +49,7 @@ void emulate_matrices(PlannedDispatch& d) {
       stores += fmt::format(fmt::runtime(kProductToMemory), fmt::arg("y", y));
     }
     const bool to_tile = d.code.find("Store<row_major>(&tile_y[owner], ") != std::string::npos;
+    const bool to_sums = d.code.find("Store<row_major>(&tile_sums[owner], ") != std::string::npos;
     for (const auto& [text, with] : kProductCalls) {
       if (d.code.find(text) != std::string::npos) replace(text, with);
     }
@@ -56,6 +57,7 @@ void emulate_matrices(PlannedDispatch& d) {
     d.code += kProductEmulation;
     d.code += stores;
     if (to_tile) d.code += kProductToTile;
+    if (to_sums) d.code += kProductToSums;
   }
   d.subgroups = d.subgroup_matrix = false;
 }
@@ -309,9 +311,9 @@ void expect_route(const Case& c, const std::string& route, const std::vector<Tes
   PlanContext context{.caps = test_device().caps(), .precision = r.precision};
   if (mask) mask(context.caps);
   const Node n(r.g, r.g.nodes[0], *r.def, r.live);
-  const bool fits = std::ranges::any_of(r.def->routes, [&](const Route& each) {
-    return each.name == route && route_fits(each, n, context);
-  });
+  const bool fits = route.empty() || std::ranges::any_of(r.def->routes, [&](const Route& each) {
+                      return each.name == route && route_fits(each, n, context);
+                    });
   ASSERT_TRUE(fits) << c.op() << ": route " << route << " does not fit";
   const auto got = r.run_gpu(route);
   ASSERT_TRUE(got.ok()) << c.op() << ", route " << route << ": " << got.status().message();

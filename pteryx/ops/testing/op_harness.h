@@ -120,8 +120,8 @@ void expect_op(const Case& c, const std::vector<TestTensor>& want, Tolerance tol
 // Runs the routes that use subgroup matrices at f16 precision. Where the GPU has no such matrices,
 // plain WGSL stands in for them; nothing is run on libraries that have none.
 void expect_matrices(const Case& c, const std::vector<TestTensor>& want, Tolerance tol);
-// Runs one route, which must fit, at the precision of the case, on the device less what `mask`
-// takes from its capabilities.
+// Runs one route, which must fit, or "" for the default one, at the precision of the case, on the
+// device less what `mask` takes from its capabilities.
 void expect_route(const Case& c, const std::string& route, const std::vector<TestTensor>& want,
                   Tolerance tol, const std::function<void(gpu::Caps&)>& mask = nullptr);
 // Expects an error whose message contains `text`.

@@ -4,7 +4,23 @@
 // 0.75 reads of 4 bytes a product), so it is bound by the first-level cache, not by memory or arithmetic: right
 // where tiles would be mostly empty (few channels a group, few positions) and for 3-D.
 // Host guarantees: items = batch * channels * depth * height * ceil(width / 4) of y.
+#option has_bias
+#option activation none | silu | hardswish
+#option has_residual
+#option has_lo
+#option has_hi
+#option y_rows fours | pairs | ones
+#option y_type f16 | f32
+#tensor x read f16 | f32
+#tensor weight read f16 | f32
+#if has_bias
+#tensor bias read f16 | f32
+#end
+#if has_residual
+#tensor residual read f16 | f32
+#end
 #include "conv/common/conv.wgsl"
+#include "conv/common/results.wgsl"
 #include "conv/common/row.wgsl"
 
 @compute @workgroup_size(64)
@@ -25,7 +41,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let first_x = (image * params.groups + oc / params.out_channels) * params.in_channels;
   let first_weight = oc * params.in_channels;
   let column = i32(ow * params.stride.z) - i32(params.padding.z);
-  var sum = vec4<f32>(bias_at(oc));
+  var sum = vec4<f32>();
   for (var ic = 0u; ic < params.in_channels; ic++) {
     for (var kd = 0u; kd < params.kernel.x; kd++) {
       let d = i32(od * params.stride.x + kd * params.dilation.x) - i32(params.padding.x);
@@ -40,5 +56,5 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     }
   }
   let at = (rest * params.out_size.x + od) * params.out_size.y + oh;
-  put(at * params.out_size.z + ow, min(4u, params.out_size.z - ow), finish(sum));
+  put(at * params.out_size.z + ow, min(4u, params.out_size.z - ow), oc, sum);
 }

@@ -4,7 +4,23 @@
 // Roofline: flops = 2 * terms / (stride_h * stride_w) per result; each product reads x once from the cache and each
 // weight serves up to four results, so it is bound by cache reads.
 // Host guarantees: items = batch * channels * depth * height * ceil(width / 4) of y.
+#option has_bias
+#option activation none | silu | hardswish
+#option has_residual
+#option has_lo
+#option has_hi
+#option y_rows fours | pairs | ones
+#option y_type f16 | f32
+#tensor x read f16 | f32
+#tensor weight read f16 | f32
+#if has_bias
+#tensor bias read f16 | f32
+#end
+#if has_residual
+#tensor residual read f16 | f32
+#end
 #include "conv/common/conv.wgsl"
+#include "conv/common/results.wgsl"
 
 // The input that result `o` takes through kernel entry `k` along one axis; -1: none.
 fn source(o: u32, k: u32, size: u32, stride: u32, padding: u32, dilation: u32) -> i32 {
@@ -43,7 +59,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let first_x = (image * params.groups + g) * params.in_channels;
   let first_weight = g * params.in_channels * params.out_channels + oc % params.out_channels;
   let taps = params.kernel.w;
-  var sum = vec4<f32>(bias_at(oc));
+  var sum = vec4<f32>();
   for (var kd = 0u; kd < params.kernel.x; kd++) {
     let d = source(od, kd, params.in_size.x, params.stride.x, params.padding.x, params.dilation.x);
     if (d < 0) { continue; }
@@ -66,5 +82,5 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     }
   }
   let at = (rest * params.out_size.x + od) * params.out_size.y + oh;
-  put(at * params.out_size.z + ow, min(4u, params.out_size.z - ow), finish(sum));
+  put(at * params.out_size.z + ow, min(4u, params.out_size.z - ow), oc, sum);
 }

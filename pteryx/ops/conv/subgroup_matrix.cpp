@@ -1,0 +1,136 @@
+// Convolution as a product of tiles with subgroup matrices, for callers who allow f16 operands.
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+
+#include "pteryx/ops/conv/params.h"
+#include "pteryx/ops/shaders/conv_matrix.h"
+#include "pteryx/ops/shaders/conv_pack_halves.h"
+
+namespace pteryx::ops::conv {
+namespace {
+
+struct Shape {
+  std::string_view name;  // in conv_matrix.wgsl
+  int64_t m, n, depth, threads;
+};
+constexpr Shape kSquare{"square", 64, 64, 64, 128};
+constexpr Shape kShallow{"shallow", 64, 64, 32, 128};
+constexpr Shape kWide{"wide", 64, 128, 32, 128};
+constexpr Shape kLarge{"large", 128, 128, 32, 128};
+constexpr Shape kDeep{"deep", 128, 128, 64, 256};
+
+// Results from which large tiles are enough to fill a large GPU, with their terms split; positions
+// and terms from which tiles twice as wide as high are better than square ones.
+constexpr int64_t kManyResults = 300'000;
+constexpr int64_t kWidePositions = 2048;
+constexpr int64_t kWideTerms = 512;
+
+// Workgroups that fill a large GPU: each wants some steps to be worth its beginning and end.
+constexpr int64_t kBusy = 130;
+constexpr int64_t kManySteps = 64;
+constexpr int64_t kBusyOfMany = 260;
+
+bool fits(const Shape& s, const gpu::Caps& caps) {
+  const int64_t tiles = (s.m + s.n) * (s.depth / 8 + 1) * 16;
+  const int64_t others = 2 * s.depth * 16 + s.threads / 32 * 256 * 4;  // terms, finished sums
+  return tiles + others <= caps.max_workgroup_bytes && s.threads <= caps.max_invocations;
+}
+
+Shape choose_shape(const Conv& c, const gpu::Caps& caps) {
+  const int64_t m = c.out_channels;
+  const int64_t columns = c.positions();
+  const bool fills_deep = up(c.in_channels, 64) * 8 <= c.in_channels * 9;
+  const bool fills_large = up(m, kLarge.m) * 8 <= m * 9 && up(columns, kLarge.n) * 4 <= columns * 5;
+  if (fills_large && m * columns * c.images() >= kManyResults) {
+    if (fills_deep && fits(kDeep, caps)) return kDeep;
+    if (fits(kLarge, caps)) return kLarge;
+  }
+  if (columns >= kWidePositions && c.terms() >= kWideTerms && fits(kWide, caps)) return kWide;
+  return fills_deep && fits(kSquare, caps) ? kSquare : kShallow;
+}
+
+// By taps a step has one tap, so that what lies outside is found once; few channels would leave
+// most of a step empty.
+bool goes_by_taps(const Conv& c, int64_t depth) {
+  return product(c.kernel) == 1 || up(c.in_channels, depth) * 4 <= c.in_channels * 5;
+}
+
+struct Terms {
+  bool by_taps = true;
+  int64_t wide_in = 0;
+  int64_t k = 0;
+};
+Terms terms_of(const Conv& c, int64_t depth) {
+  Terms t{.by_taps = goes_by_taps(c, depth), .wide_in = up(c.in_channels, depth)};
+  t.k = t.by_taps ? product(c.kernel) * t.wide_in : up(c.terms(), depth);
+  return t;
+}
+
+Result<Tensor> pack(const Node& n, Plan& p, const Conv& c, const Terms& t) {
+  const std::string_view order = t.by_taps ? "taps" : "channels";
+  const int64_t items = c.channels() * t.k / 8;
+  const shaders::ConvPackHalvesParams params{.taps = u32(product(c.kernel)),
+                                             .in_channels = u32(c.in_channels),
+                                             .wide_in = u32(t.wide_in),
+                                             .k = u32(t.k),
+                                             .items = u32(items)};
+  return packed_weight(n, p, fmt::format("conv matrix by {}, {} terms", order, t.k), DType::kF16,
+                       {c.channels(), t.k},
+                       {.shader = &shaders::conv_pack_halves,
+                        .options = {{"order", std::string(order)}},
+                        .params = bytes_of(params),
+                        .grid = per_element(items, p.caps())});
+}
+
+}  // namespace
+
+bool fits_matrix(const Node& n, const gpu::Caps& caps) {
+  if (!caps.subgroup_matrix || !caps.f16 || caps.subgroup_min != 32 || caps.subgroup_max != 32)
+    return false;
+  const auto c = read_conv(n);
+  if (!c.ok() || c->transposed || c->terms() == 0 || !fits(kShallow, caps)) return false;
+  if (c->spatial == 3 && !c->is_pointwise()) return false;
+  const int64_t k = terms_of(*c, choose_shape(*c, caps).depth).k;
+  return c->channels() * k * 2 <= static_cast<int64_t>(caps.max_binding_bytes);
+}
+
+Status plan_matrix(const Node& n, Plan& p) {
+  PTERYX_ASSIGN(const Conv read, read_conv(n));
+  const Conv c = read.flattened();
+  if (c.images() * c.out_channels * c.positions() == 0) return {};
+  const Shape s = choose_shape(c, p.caps());
+  const Terms terms = terms_of(c, s.depth);
+  Tiling t{.tile_m = s.m,
+           .tile_n = s.n,
+           .tiles = c.images() * (up(c.out_channels, s.m) / s.m) * (up(c.positions(), s.n) / s.n),
+           .k = terms.k,
+           .wide_in = terms.wide_in,
+           .wide_out = c.out_channels};
+  const int64_t steps = terms.k / s.depth;
+  t.splits = choose_splits(steps < kManySteps ? kBusy : kBusyOfMany, t.tiles, steps, s.m * s.n * 4,
+                           p.caps());
+  PTERYX_ASSIGN(const Tensor weight, pack(n, p, c, terms));
+  const bool split = t.splits > 1;
+  Options options = {{"shape", std::string(s.name)},
+                     {"x_from", terms.by_taps ? "taps" : "channels"},
+                     {"split", split ? 1 : 0}};
+  std::vector<Bind> bind = {{"x", n.in(kX)}, {"weight", weight}};
+  Tensor sums;
+  if (split) {
+    sums = p.scratch(DType::kF32, {t.splits, t.tiles, s.m * s.n});
+    bind.push_back({"y", sums});
+  } else {
+    add_results(n, {n.out()}, c.positions(), options, bind);
+  }
+  const int64_t items = t.tiles * t.splits;
+  const auto params = make_params<shaders::ConvMatrixParams>(n, c, items, t);
+  PTERYX_TRY(p.dispatch(n, {.shader = &shaders::conv_matrix,
+                            .options = std::move(options),
+                            .variant = s.name,
+                            .bind = std::move(bind),
+                            .params = bytes_of(params),
+                            .grid = per_group(items, p.caps())}));
+  return split ? merge(n, p, c, sums, t) : Status();
+}
+
+}  // namespace pteryx::ops::conv
