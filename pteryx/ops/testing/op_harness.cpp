@@ -12,7 +12,6 @@
 #include "pteryx/ops/bind.h"
 #include "pteryx/ops/kernel/library.h"
 #include "pteryx/ops/schema.h"
-#include "pteryx/ops/shaders/attention_matrix_ops.h"
 #include "pteryx/ops/shaders/matrix_ops.h"
 #include "pteryx/ops/table.h"
 #include "pteryx/ops/testing/matrix_emulation.h"
@@ -35,11 +34,19 @@ void emulate_matrices(PlannedDispatch& d) {
     ASSERT_NE(at, std::string::npos) << d.label << " has no " << text;
     d.code.replace(at, text.size(), with);
   };
-  const bool attention = d.code.find(text_of(shaders::attention_matrix_ops)) != std::string::npos;
-  attention ? replace(text_of(shaders::attention_matrix_ops), kAttentionEmulation)
-            : replace(text_of(shaders::matrix_ops), kMatrixEmulation);
+  if (d.label.starts_with("attention_matrix")) {
+    d.code += kAttentionEmulation;
+    const bool two = d.code.find("> tile_v:") != std::string::npos;
+    replace("V_TILE", two ? "tile_v" : "tile_k");
+    for (const StandIn& each : kAttentionStandIns) {
+      while (d.code.find(each.text) != std::string::npos) replace(each.text, each.with);
+    }
+  } else {
+    replace(text_of(shaders::matrix_ops), kMatrixEmulation);
+  }
   replace("let lane = local % 32u;", "let lane = local % 32u;\n  lane_of_matrix = lane;");
-  d.subgroups = d.subgroup_matrix = false;
+  d.subgroups = d.subgroups && test_device().caps().subgroups;
+  d.subgroup_matrix = false;
 }
 
 TestTensor make(DType dtype, const Dims& dims, const std::function<double(int64_t)>& f) {
@@ -213,6 +220,7 @@ Result<std::vector<Planned>> plan_all(const Case& c) {
     PTERYX_TRY(r.def->plan(n, plan));
     uint64_t bytes = 0;
     for (const uint64_t each : plan.scratch_bytes) bytes += each;
+    bytes += plan.counted_bytes;
     plans.push_back({std::string(route.name), bytes, plan.dispatches.size()});
   }
   return plans;
