@@ -43,7 +43,7 @@ void product(benchmark::State& state, const RunOptions& options) {
 }
 
 // `rows` new rows behind `context` - `rows` old ones; 32 heads of 64, 8 of keys and values.
-void attention(benchmark::State& state, const RunOptions& options) {
+void attention(benchmark::State& state, DType cache, const RunOptions& options) {
   const int64_t rows = state.range(0);
   const int64_t context = state.range(1);
   const int64_t heads = 32;
@@ -62,8 +62,8 @@ void attention(benchmark::State& state, const RunOptions& options) {
   const ValueId causal = g.value(true);
   ValueId y = q;
   for (int i = 0; i < nodes; ++i) {
-    const ValueId keys = g.state(DType::kF32, {1, capacity, kv_heads, size});
-    const ValueId values = g.state(DType::kF32, {1, capacity, kv_heads, size});
+    const ValueId keys = g.state(cache, {1, capacity, kv_heads, size});
+    const ValueId values = g.state(cache, {1, capacity, kv_heads, size});
     y = g.tensor(DType::kF32, {1, rows, heads, size});
     g.node("sdpa_with_kv_cache.default",
            {q, k, v, keys, values, start, one, none, dropout, causal, none, y});
@@ -71,14 +71,10 @@ void attention(benchmark::State& state, const RunOptions& options) {
   g.output(y);
   const double seen = static_cast<double>(context) - static_cast<double>(rows - 1) / 2;
   const double bytes =
-      4.0 * static_cast<double>(2 * context * kv_heads * size + 2 * rows * heads * size);
+      static_cast<double>(size_bytes(cache)) * static_cast<double>(2 * context * kv_heads * size) +
+      4.0 * static_cast<double>(2 * rows * heads * size);
   const double flops = 4.0 * static_cast<double>(heads * size * rows) * seen;
   measure(state, g.finish(), nodes, bytes, flops, options);
-}
-
-void exact_attention(benchmark::State& state) { attention(state, {}); }
-void rounded_attention(benchmark::State& state) {
-  attention(state, {.precision = Precision::kF16});
 }
 
 void add_products() {
@@ -107,16 +103,22 @@ void add_products() {
   rows("gemm/q4/rounded", {.precision = Precision::kF16});
 }
 
+// One row of q, then many, over caches of f16 and f32.
 void add_attention() {
-  timed(benchmark::RegisterBenchmark("attention/decode", exact_attention)
-            ->Args({1, 128})
-            ->Args({1, 1024})
-            ->Args({1, 4096}));
-  timed(benchmark::RegisterBenchmark("attention/prefill", exact_attention)
-            ->Args({512, 512})
-            ->Args({2048, 2048}));
-  timed(benchmark::RegisterBenchmark("attention/prefill/rounded", rounded_attention)
-            ->Args({512, 512})
+  const auto add = [](const char* name, DType cache, const RunOptions& options) {
+    return benchmark::RegisterBenchmark(
+        name, [cache, options](benchmark::State& s) { attention(s, cache, options); });
+  };
+  auto* const decode = add("attention/decode", DType::kF16, {});
+  for (const int64_t context : {64, 128, 512, 1024, 2048, 4096}) decode->Args({1, context});
+  timed(decode->Args({4, 1024}));
+  timed(add("attention/decode/f32", DType::kF32, {})->Args({1, 128})->Args({1, 4096}));
+  timed(add("attention/prefill", DType::kF16, {})->Args({512, 512})->Args({2048, 2048}));
+  auto* const rounded =
+      add("attention/prefill/rounded", DType::kF16, {.precision = Precision::kF16});
+  for (const int64_t rows : {128, 512, 2048, 4096}) rounded->Args({rows, rows});
+  timed(rounded);
+  timed(add("attention/prefill/rounded/f32", DType::kF32, {.precision = Precision::kF16})
             ->Args({2048, 2048}));
 }
 

@@ -215,7 +215,14 @@ struct PlanContext {
 
 // One GPU dispatch, ready to be lowered: everything is data.
 struct PlannedBinding {
-  enum class Kind : uint8_t { kValue, kScratch, kConstant, kScalars, kFaults } kind = Kind::kValue;
+  enum class Kind : uint8_t {
+    kValue,
+    kScratch,
+    kCounted,
+    kConstant,
+    kScalars,
+    kFaults
+  } kind = Kind::kValue;
   ValueId value = graph::kNoValue;
   uint32_t scratch = 0;   // index into Plan::scratch_bytes
   uint32_t constant = 0;  // index into Plan::constants
@@ -240,6 +247,9 @@ struct PlannedConstant {
   PlannedDispatch make;  // binding 1: the source, 2: the result
 };
 
+// Words at the start of a counted temporary that are 0.
+inline constexpr int64_t kCounters = 4096;
+
 class Plan {
  public:
   // `fault`: the slot where the node reports indices outside their tensor; none: its indices were
@@ -255,6 +265,9 @@ class Plan {
   Status dispatch(const Node& n, DispatchDesc desc);
   // A temporary of this node's; bind it like a tensor.
   Tensor scratch(DType dtype, const Dims& dims);
+  // The same, of kCounters counters and `words` more words, for workgroups that count themselves.
+  // The counters are 0 before every dispatch, and the node leaves them so; one to a node.
+  Tensor counted_scratch(int64_t words);
   // A constant in another layout; bind it like a tensor. It is made once for all who ask for the
   // same layout of the same bytes, so `layout` names everything the result depends on. The shader
   // of `make` reads array<u32> `source` and writes array<u32> `y`.
@@ -264,6 +277,7 @@ class Plan {
   std::vector<PlannedDispatch> dispatches;
   std::vector<PlannedConstant> constants;
   std::vector<uint64_t> scratch_bytes;
+  uint64_t counted_bytes = 0;  // of the counted temporary; 0: there is none
 
  private:
   PlannedBinding binding(const Tensor& t) const;

@@ -77,9 +77,10 @@ int64_t words(int64_t n, DType t) {
 }
 
 // Scratch tensors have ids counted down from the top of the id space, derived constants from its
-// middle.
+// middle; the counted temporary has the one above.
 constexpr uint32_t kTop = graph::index(graph::kNoValue) - 1;
 constexpr uint32_t kMiddle = kTop / 2;
+constexpr uint32_t kCountedId = kMiddle + 1;
 
 PlannedBinding Plan::binding(const Tensor& t) const {
   PlannedBinding pb;
@@ -87,6 +88,8 @@ PlannedBinding Plan::binding(const Tensor& t) const {
   if (kTop - id < scratch_bytes.size()) {
     pb.kind = PlannedBinding::Kind::kScratch;
     pb.scratch = kTop - id;
+  } else if (id == kCountedId) {
+    pb.kind = PlannedBinding::Kind::kCounted;
   } else if (id <= kMiddle && kMiddle - id < constants.size()) {
     pb.kind = PlannedBinding::Kind::kConstant;
     pb.constant = kMiddle - id;
@@ -116,6 +119,12 @@ Tensor Plan::scratch(DType dtype, const Dims& dims) {
   const auto k = static_cast<uint32_t>(scratch_bytes.size());
   scratch_bytes.push_back(align_up(static_cast<uint64_t>(numel(dims)) * size_bytes(dtype), 4));
   return {ValueId{kTop - k}, dtype, dims};
+}
+
+Tensor Plan::counted_scratch(int64_t words) {
+  const Tensor t{ValueId{kCountedId}, DType::kI32, {kCounters + words}};
+  counted_bytes = static_cast<uint64_t>(t.numel()) * size_bytes(t.dtype);
+  return t;
 }
 
 namespace {

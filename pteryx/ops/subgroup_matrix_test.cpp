@@ -70,9 +70,10 @@ TEST(SubgroupMatrix, CompilesForPlainWeights) {
 
 TEST(SubgroupMatrix, CompilesForAttention) {
   for (const DType t : {DType::kF32, DType::kF16}) {
-    for (const int64_t d : {16, 64, 80, 128}) {
+    for (const int64_t d : {16, 36, 64, 72, 128, 256}) {
       expect_compiles(CachedCall({2, 1, d, 40, 20, 3}, t, DType::kF16).causal_call(), {"matrix"});
     }
+    expect_compiles(CachedCall({2, 1, 64, 40, 20, 3}, t, DType::kF32).causal_call(), {"matrix"});
     const TestTensor q = random(t, {2, 20, 32});
     expect_compiles(
         Case("et_vk.sdpa.default").in(q).in(q).in(q).in(random(t, {20, 20})).none().out(t, q.dims),

@@ -95,6 +95,7 @@ struct NodePlan {
   std::vector<ops::PlannedDispatch> dispatches;
   std::vector<ops::PlannedConstant> constants;
   std::vector<uint64_t> scratch_bytes;
+  uint64_t counted_bytes = 0;
   ops::ScalarReads reads;
 };
 
@@ -131,6 +132,7 @@ struct Layout {
   uint32_t fault_slots = 0;
   uint64_t fault_bytes() const { return uint64_t{fault_slots} * ops::kFaultWords * 4; }
   std::vector<uint64_t> scratch_bytes;  // of each temporary that nodes share, at the bound
+  uint64_t counted_bytes = 0;           // of the one with counters
   struct Relaid {
     graph::ValueId source = graph::kNoValue;
     std::string layout;

@@ -48,7 +48,7 @@ class Finder {
   }
 
   void plan(const graph::Graph& g, const graph::Node& n, const NodePlan& plan) {
-    uint64_t scratch = 0;
+    uint64_t scratch = plan.counted_bytes;
     for (const uint64_t bytes : plan.scratch_bytes) scratch = std::max(scratch, bytes);
     bound(fmt::format("a temporary of {}", describe(g, n)), scratch, kSizes);
     for (const ops::PlannedConstant& c : plan.constants)

@@ -21,7 +21,7 @@ enum class Readers : uint8_t { kAttention, kAlsoRelu };  // of the keys
 
 // q, k, v and the position to the result of attention and, where somebody else reads the keys, the
 // positive ones.
-std::string program(Initial initial, Readers readers) {
+std::string program(Initial initial, Readers readers, int32_t capacity = kCapacity) {
   DelegateProgram p;
   BlobBuilder& b = p.blob;
   const auto rows = [&](int32_t heads) {
@@ -35,7 +35,7 @@ std::string program(Initial initial, Readers readers) {
   const int32_t zero = b.add_int(0);
   const int32_t start = b.add_symint();
   b.add_call("et_vk.select_as_symint.default", {position, zero, zero, start});
-  const std::vector<int32_t> dims = {1, kCapacity, kKvHeads, kSize};
+  const std::vector<int32_t> dims = {1, capacity, kKvHeads, kSize};
   const auto cache = [&](uint32_t seed) {
     return p.prepacked(initial == Initial::kZeros ? p.zeros(dims) : p.weights(dims, seed), dims);
   };
@@ -46,7 +46,11 @@ std::string program(Initial initial, Readers readers) {
   const int32_t y = p.floats({1, kRows, kHeads, kSize});
   b.add_call("llama.custom_sdpa.default",
              {q, keys, values, start, none, zero, b.add_bool(true), none, y});
-  p.output(y);
+  // Another one, so that what the first leaves behind is met.
+  const int32_t again = p.floats({1, kRows, kHeads, kSize});
+  b.add_call("llama.custom_sdpa.default",
+             {y, keys, values, start, none, zero, b.add_bool(true), none, again});
+  p.output(again);
   if (readers == Readers::kAlsoRelu) {
     const int32_t positive = p.floats(dims);
     b.add_call("aten.relu.default", {keys, positive});
@@ -98,6 +102,23 @@ TEST(KvCache, InitialValuesAreConverted) {
       ASSERT_TRUE(halves->reset().ok());
       EXPECT_EQ(run(*halves, 4), first);
     }
+  }
+}
+
+// Contexts on both sides of those where keys are split over workgroups, back and forth: what
+// workgroups count is 0 again after each of them.
+TEST(KvCache, LongContextsAgreeWithTheCpu) {
+  const std::string file = program(Initial::kNumbers, Readers::kAttention, 600);
+  auto gpu = load_bytes(file);
+  auto cpu = load_bytes(file, {.cpu_only = true});
+  ASSERT_TRUE(gpu.ok()) << gpu.status().message();
+  ASSERT_TRUE(cpu.ok()) << cpu.status().message();
+  for (const int64_t position : {3, 254, 300, 590, 17, 590, 511, 597}) {
+    const std::vector<float> got = run(*gpu, position);
+    const std::vector<float> want = run(*cpu, position);
+    ASSERT_EQ(got.size(), want.size());
+    for (size_t i = 0; i < got.size(); ++i)
+      ASSERT_NEAR(got[i], want[i], 1e-4F * (1 + std::fabs(want[i]))) << position << ": " << i;
   }
 }
 

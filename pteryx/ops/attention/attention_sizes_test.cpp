@@ -1,5 +1,7 @@
 // Attention over head sizes, groups, cache types and sequences of calls, and what its plans cost.
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include <gtest/gtest.h>
@@ -53,9 +55,61 @@ TEST(AttentionSizes, Seams) {
   }
 }
 
+// What attention_decode has for units of eight and four, teams of eight and four, lanes without a
+// column, and caches of other types than the new rows.
+TEST(AttentionSizes, DecodeCuts) {
+  constexpr const char* kRoute = "decode_subgroup";
+  expect_causal_by(kRoute, {4, 2, 36, 300, 2, 290}, kF32, kF16);
+  expect_causal_by(kRoute, {2, 1, 96, 300, 1, 270}, kF16, kF32);
+  if (emulated_caps().software) return;  // they take long to compile
+  for (const DType cache : {kF16, kF32}) {
+    for (const int64_t d : {12, 16, 32, 40, 64, 72, 80, 100, 128, 160, 192, 256})
+      expect_causal_by(kRoute, {4, 2, d, 300, 2, 290}, kF32, cache);
+  }
+}
+
+// Every number of rows, at contexts around those where another split begins: a workgroup takes 256
+// keys of contexts up to 2048, 512 beyond, and few workgroups more than one pass.
+TEST(AttentionSizes, DecodeSplits) {
+  constexpr const char* kRoute = "decode_subgroup";
+  for (int64_t rows = 1; rows <= 8; ++rows) {
+    for (const int64_t pos : {0, 254, 255, 256, 257})
+      expect_causal_by(kRoute, {2, 1, 8, 300, rows, pos}, kF32, kF32);
+  }
+  for (const int64_t pos : {511, 512, 513, 1023, 1025, 2047, 2048, 2049, 2559, 2561, 4096})
+    expect_causal_by(kRoute, {1, 1, 8, 4100, 1, pos}, kF32, kF32);
+  for (const int64_t pos : {511, 512, 513, 1000})
+    expect_causal_by(kRoute, {64, 8, 8, 1010, 8, pos}, kF32, kF32);
+}
+
+// Rows behind the last key may hold anything.
+TEST(AttentionSizes, OldRowsDoNotMatter) {
+  for (const int64_t pos : {5, 300}) {
+    for (const int64_t rows : {2, 9}) {
+      CachedCall c({2, 1, 8, 700, rows, pos}, kF32, kF32);
+      for (TestTensor* const cache : {&c.k_cache, &c.v_cache}) {
+        std::fill(cache->data.begin() + (pos + rows) * 8, cache->data.end(), NAN);
+      }
+      expect_op(c.causal_call(), c.want(Rule::kCausal, c.scale()), kAttentionFloat);
+    }
+  }
+}
+
+// Splits with a mask, and without rows to be written.
+TEST(AttentionSizes, DecodeMasks) {
+  const CachedCall c({4, 2, 8, 700, 2, 590}, kF32, kF16);
+  for (const DType t : {kF32, DType::kBool}) {
+    const TestTensor mask = random(t, {2, 650}, 9);
+    expect_op(
+        c.call().integer(590).integer(1).in(mask).integer(0).flag(true).none().out(kF32, c.q.dims),
+        {attention_reference(c.q, c.new_k(), c.new_v(), 650, 590, Rule::kAll, c.scale(), &mask)},
+        kAttentionHalf);
+  }
+}
+
 TEST(AttentionSizes, Matrices) {
   for (const AttentionShape& s :
-       std::vector<AttentionShape>{{2, 1, 32, 200, 70, 31}, {2, 1, 32, 200, 130, 0}}) {
+       std::vector<AttentionShape>{{2, 1, 20, 200, 70, 31}, {2, 1, 20, 200, 130, 0}}) {
     const CachedCall c(s, kF16, kF16, 2);
     expect_matrices(c.causal_call(), c.want(Rule::kCausal, c.scale()), kAttentionHalf);
   }
@@ -71,11 +125,21 @@ TEST(AttentionSizes, Matrices) {
       c.call().integer(270).integer(1).in(mask).integer(0).flag(true).none().out(kF32, c.q.dims),
       {attention_reference(c.q, c.new_k(), c.new_v(), 290, 270, Rule::kAll, c.scale(), &mask)},
       {5e-3, 1e-2});
-  if (emulated_caps().software) return;  // too little workgroup memory for these
-  for (const int64_t d : {48, 64, 80, 96, 112, 128}) {
-    const CachedCall large({4, 2, d, 300, 200, 50}, kF16, kF16);
-    expect_matrices(large.causal_call(), large.want(Rule::kCausal, large.scale()), kAttentionHalf);
+}
+
+TEST(AttentionSizes, MatrixSizes) {
+  const auto expect = [](const AttentionShape& s, DType t, DType cache) {
+    SCOPED_TRACE(fmt::format("size {}, {} rows", s.d, s.rows));
+    const CachedCall c(s, t, cache);
+    expect_matrices(c.causal_call(), c.want(Rule::kCausal, c.scale()), kAttentionHalf);
+  };
+  expect({4, 2, 64, 90, 65, 20}, kF32, kF16);
+  if (emulated_caps().software) return;  // they take long to compile
+  for (const int64_t d : {4, 8, 48, 80, 96, 100, 112, 128, 160, 192, 256}) {
+    for (const DType cache : {kF16, kF32}) expect({4, 2, d, 300, 200, 50}, kF16, cache);
   }
+  for (const int64_t rows : {9, 63, 64, 65, 128, 600})
+    expect({4, 2, 64, 700, rows, 50}, kF32, kF16);
 }
 
 TestTensor rows_of(const TestTensor& t, int64_t first, int64_t count) {
@@ -136,9 +200,9 @@ TEST(AttentionSizes, ScratchIsSmall) {
     for (const Planned& plan : *plans) {
       SCOPED_TRACE(fmt::format("{}, {} rows", plan.route, rows));
       EXPECT_LE(plan.scratch_bytes, uint64_t{16} << 20);
-      // New rows go into the caches on the way.
+      // New rows go into the caches and splits are joined on the way.
       if (plan.route == "decode_subgroup") {
-        EXPECT_EQ(plan.dispatches, 2U);
+        EXPECT_EQ(plan.dispatches, 1U);
       }
     }
   }

@@ -10,28 +10,6 @@ namespace {
 
 int64_t lanes(DType t) { return 4 / static_cast<int64_t>(size_bytes(t)); }
 
-// One word of one cache; @ is k or v.
-std::string write_function(char which) {
-  std::string text = R"(
-fn write_@(batch: u32, w: u32) {
-  const bits = 32u / @_cache_lanes;
-  let begin = batch * params.pitch + u32(live(params.start)) * params.row;
-  let word = begin / @_cache_lanes + w;
-  if (word * @_cache_lanes >= begin + params.n) { return; }
-  var value = @_cache[word];
-  for (var lane = 0u; lane < @_cache_lanes; lane++) {
-    let i = word * @_cache_lanes + lane;
-    if (i < begin || i >= begin + params.n) { continue; }
-    let keep = ~((0xffffffffu >> (32u - bits)) << (lane * bits));
-    value = (value & keep) | encode_@_cache(lane, load_@(batch * params.n + i - begin));
-  }
-  @_cache[word] = value;
-}
-)";
-  std::replace(text.begin(), text.end(), '@', which);
-  return text;
-}
-
 }  // namespace
 
 Result<int64_t> read_start(const Node& n, size_t x_arg, size_t cache_arg, size_t start_arg) {
@@ -79,15 +57,12 @@ Status plan_cache_rows(const Node& n, Plan& p, LiveInt start, const CacheRows& k
                                              .pitch = u32(k.cache.dim(1) * row),
                                              .words = u32(per_batch),
                                              .items = u32(batch * per_batch)};
-  std::string prelude = write_function('k');
-  prelude += v == nullptr ? "fn write_v(batch: u32, w: u32) {}\n" : write_function('v');
-  std::vector<Bind> bind = {{"k", k.x}};
-  if (v != nullptr) bind.push_back({"v", v->x});
-  bind.push_back({"k_cache", k.cache, Access::kWords});
-  if (v != nullptr) bind.push_back({"v_cache", v->cache, Access::kWords});
+  std::vector<Bind> bind = {{"k", k.x}, {"k_cache", k.cache}};
+  if (v != nullptr) bind.insert(bind.end(), {{"v", v->x}, {"v_cache", v->cache}});
+  const char* const caches = v == nullptr ? "one" : "both";
   return p.dispatch(n, {.shader = &shaders::attention_cache,
-                        .variant = v == nullptr ? "one" : "both",
-                        .prelude = prelude,
+                        .options = {{"caches", caches}},
+                        .variant = caches,
                         .bind = std::move(bind),
                         .params = bytes_of(params),
                         .live = {start},

@@ -55,10 +55,7 @@ Status compile(const Kernel& kernel, std::string_view file) {
   d.subgroups = kernel.subgroups;
   d.subgroup_matrix = kernel.subgroup_matrix;
   gpu::Device& device = null ? null_device() : *gpu::shared_device();
-  Status s = gpu::settle(device, create_pipeline(device, d));
-  const bool large = s.message().find("total use of workgroup storage") != std::string_view::npos;
-  if (null && large) return {};
-  return s;
+  return gpu::settle(device, create_pipeline(device, d));
 }
 
 TEST(KernelVariants, AllCompile) {
@@ -69,7 +66,6 @@ TEST(KernelVariants, AllCompile) {
     const auto declared = declared_options(file.name, kernel_file);
     ASSERT_TRUE(declared.ok()) << declared.status().message();
     int compiled = 0;
-    bool is_kernel = true;
     for (int i = 0; i < kTries && compiled < kDraws; ++i) {
       Options options;
       for (const OptionDeclaration& o : *declared) options.set(o.name, draw(file.name, o, random));
@@ -79,13 +75,12 @@ TEST(KernelVariants, AllCompile) {
             << kernel.status().message();
         continue;
       }
-      is_kernel = !kernel->tensors.empty();  // else one that the host puts text around
-      if (!is_kernel) break;
-      ++compiled;
       const Status s = compile(*kernel, file.name);
+      // One for devices with more of it.
+      if (s.message().find("workgroup storage") != std::string_view::npos) continue;
+      ++compiled;
       EXPECT_TRUE(s.ok()) << file.name << " with " << options.describe() << ": " << s.message();
     }
-    if (!is_kernel) continue;
     EXPECT_GT(compiled, 0) << file.name;
     ++files;
   }

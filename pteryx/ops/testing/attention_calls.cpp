@@ -10,6 +10,15 @@ namespace {
 
 size_t at(int64_t i) { return static_cast<size_t>(i); }
 
+std::string text_of(const AttentionShape& s, DType t, DType cache, int64_t batch) {
+  return fmt::format("hq {} hkv {} d {} capacity {} rows {} pos {} {} {} batch {}", s.hq, s.hkv,
+                     s.d, s.capacity, s.rows, s.pos, name(t), name(cache), batch);
+}
+
+Tolerance tolerance_of(DType t, DType cache) {
+  return t == DType::kF16 || cache == DType::kF16 ? kAttentionHalf : kAttentionFloat;
+}
+
 }  // namespace
 
 TestTensor attention_reference(const TestTensor& q, const TestTensor& k, const TestTensor& v,
@@ -85,12 +94,18 @@ std::vector<TestTensor> CachedCall::want(Rule rule, double scale_by) const {
 }
 
 void expect_causal(const AttentionShape& s, DType t, DType cache, int64_t batch) {
-  SCOPED_TRACE(fmt::format("hq {} hkv {} d {} capacity {} rows {} pos {} {} {} batch {}", s.hq,
-                           s.hkv, s.d, s.capacity, s.rows, s.pos, name(t), name(cache), batch));
+  SCOPED_TRACE(text_of(s, t, cache, batch));
   const CachedCall c(s, t, cache, batch);
-  const bool halves = t == DType::kF16 || cache == DType::kF16;
-  expect_op(c.causal_call(), c.want(Rule::kCausal, c.scale()),
-            halves ? kAttentionHalf : kAttentionFloat);
+  expect_op(c.causal_call(), c.want(Rule::kCausal, c.scale()), tolerance_of(t, cache));
+}
+
+void expect_causal_by(const std::string& route, const AttentionShape& s, DType t, DType cache,
+                      int64_t batch) {
+  SCOPED_TRACE(text_of(s, t, cache, batch));
+  const CachedCall c(s, t, cache, batch);
+  const auto got = run(c.causal_call(), Where::kGpu, route);
+  ASSERT_TRUE(got.ok()) << got.status().message();
+  EXPECT_EQ(compare(*got, c.want(Rule::kCausal, c.scale()), tolerance_of(t, cache)), "");
 }
 
 }  // namespace pteryx::ops::testing

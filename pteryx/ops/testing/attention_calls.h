@@ -38,6 +38,9 @@ struct CachedCall {
   std::vector<TestTensor> want(Rule rule, double scale_by) const;
 };
 
+// One route of a causal call against the reference; the default one where it does not fit.
+void expect_causal_by(const std::string& route, const AttentionShape& s, DType t, DType cache,
+                      int64_t batch = 1);
 // Every route of a causal call against the reference.
 void expect_causal(const AttentionShape& s, DType t, DType cache, int64_t batch = 1);
 

@@ -93,67 +93,93 @@ fn store_in_sums(half: u32, offset: u32, sum: u32, stride: u32) {
   }
 }
 )";
-// The same for attention, where an operand on the left outlives its tile: an invocation keeps the
-// eight rows that it multiplies.
+// What attention_matrix.wgsl says of matrices, and what stands for it. Operands are places in the
+// tiles; those of q, which outlive their tile, are kept by each invocation as far as it needs them.
+struct StandIn {
+  std::string_view text;
+  std::string_view with;
+};
+inline constexpr StandIn kAttentionStandIns[] = {
+    {"alias left_matrix = subgroup_matrix_left<f16, 16, 16>;", "alias left_matrix = u32;"},
+    {"alias right_matrix = subgroup_matrix_right<f16, 16, 16>;", ""},
+    {"alias sum_matrix = subgroup_matrix_result<f32, 16, 16>;",
+     "struct sum_matrix { low: vec4<f32>, high: vec4<f32> }"},
+    {"subgroupMatrixLoad<left_matrix, row_major>(&tile_k, ", "load_q("},
+    {"subgroupMatrixLoad<left_matrix, row_major>(&tile_p[owner], ", "load_p("},
+    {"subgroupMatrixMultiplyAccumulate(q_", "multiply_q("},
+    {"subgroupMatrixMultiplyAccumulate(weights", "multiply_p(owner, weights"},
+    {"subgroupMatrixLoad<right_matrix, col_major>(&tile_k, ", "load_right("},
+    {"subgroupMatrixLoad<right_matrix, row_major>(&tile_k, ", "load_right("},
+    {"subgroupMatrixLoad<right_matrix, row_major>(&tile_v, ", "load_right("},
+    {"subgroupMatrixLoad<sum_matrix, row_major>(&tile_s[owner], ", "load_sum(owner, "},
+    {"subgroupMatrixStore<row_major>(&tile_s[owner], ", "store_sum(owner, "},
+};
+// Few indices that change within a loop, and few loops that are unrolled: both are slow to compile.
 inline constexpr std::string_view kAttentionEmulation = R"(
-alias left_matrix = array<vec4<u32>, 16>;
-alias right_matrix = u32;
-alias sum_matrix = array<f32, 8>;
 var<private> lane_of_matrix: u32;
+var<private> q_kept: array<u32, 64u * ((size + 15u) / 16u)>;
+var<private> q_count: u32;
 
-// Not unrolled: quicker to compile.
 fn bound(n: u32) -> u32 { return min(n, n * params.quads); }
-fn load_q(offset: u32) -> left_matrix {
-  var rows: left_matrix;
-  for (var i = 0u; i < bound(16u); i++) {
-    rows[i] = tile_kv[offset + (lane_of_matrix / 16u + i / 2u * 2u) * wide_kv + i % 2u];
-  }
-  return rows;
-}
-fn load_weights(offset: u32) -> left_matrix {
-  var rows: left_matrix;
-  for (var i = 0u; i < bound(16u); i++) {
-    rows[i] = tile_p[offset + (lane_of_matrix / 16u + i / 2u * 2u) * wide_p + i % 2u];
-  }
-  return rows;
-}
-fn load_k(offset: u32) -> right_matrix { return offset; }
-fn load_v(offset: u32) -> right_matrix { return offset; }
-fn half_of(v: vec4<u32>, i: u32) -> f32 {
-  let pair_of = unpack2x16float(v[i / 2u]);
+fn half_of(word: u32, i: u32) -> f32 {
+  let pair_of = unpack2x16float(word);
   return select(pair_of.x, pair_of.y, i % 2u == 1u);
 }
-fn score_add(left: left_matrix, right: right_matrix, sum: sum_matrix) -> sum_matrix {
-  var rows = left;
+// Element i of the eight that an invocation has: rows lane / 16 + 2 i, column lane % 16.
+fn row_of(i: u32) -> u32 { return lane_of_matrix / 16u + 2u * i; }
+fn with_sum(sum: sum_matrix, i: u32, more: f32) -> sum_matrix {
+  let at = vec4<u32>(0u, 1u, 2u, 3u);
+  return sum_matrix(sum.low + select(vec4<f32>(0.0), vec4<f32>(more), at == vec4<u32>(i)),
+                    sum.high + select(vec4<f32>(0.0), vec4<f32>(more), at + 4u == vec4<u32>(i)));
+}
+fn load_q(offset: u32, stride: u32) -> left_matrix {
+  for (var i = 0u; i < bound(64u); i++) {
+    q_kept[q_count * 64u + i] = tile_k[offset + row_of(i / 8u) * stride + i / 4u % 2u][i % 4u];
+  }
+  q_count++;
+  return 0u;
+}
+fn load_p(offset: u32, stride: u32) -> left_matrix { return offset; }
+fn load_right(offset: u32, stride: u32) -> u32 { return offset; }
+fn multiply_q(d: u32, right: u32, sum: sum_matrix) -> sum_matrix {
   var total = sum;
-  for (var e = 0u; e < bound(128u); e++) {
-    let k = e % 16u;
-    let b = half_of(tile_kv[right + lane_of_matrix % 16u * wide_kv + k / 8u], k % 8u);
-    total[e / 16u] += half_of(rows[e / 16u * 2u + k / 8u], k % 8u) * b;
+  let at = right + lane_of_matrix % 16u * wide_kv;
+  for (var i = 0u; i < bound(8u); i++) {
+    var more = 0.0;
+    for (var k = 0u; k < bound(16u); k++) {
+      more += half_of(q_kept[d * 64u + i * 8u + k / 2u], k) * half_of(tile_k[at + k / 8u][k / 2u % 4u], k);
+    }
+    total = with_sum(total, i, more);
   }
   return total;
 }
-fn value_add(left: left_matrix, right: right_matrix, sum: sum_matrix) -> sum_matrix {
-  var rows = left;
+fn multiply_p(owner: u32, left: u32, right: u32, sum: sum_matrix) -> sum_matrix {
   var total = sum;
   let n = lane_of_matrix % 16u;
-  for (var e = 0u; e < bound(128u); e++) {
-    let k = e % 16u;
-    let b = half_of(tile_kv[right + k * wide_kv + n / 8u], n % 8u);
-    total[e / 16u] += half_of(rows[e / 16u * 2u + k / 8u], k % 8u) * b;
+  for (var i = 0u; i < bound(8u); i++) {
+    var more = 0.0;
+    for (var k = 0u; k < bound(16u); k++) {
+      more += half_of(tile_p[owner][left + row_of(i) * wide_p + k / 8u][k / 2u % 4u], k) *
+              half_of(V_TILE[right + k * wide_kv + n / 8u][n / 2u % 4u], n);
+    }
+    total = with_sum(total, i, more);
   }
   return total;
 }
-fn sum_at(offset: u32, i: u32) -> u32 {
-  return offset + (lane_of_matrix / 16u + 2u * i) * wide_s + lane_of_matrix % 16u;
+fn store_sum(owner: u32, offset: u32, sum: sum_matrix, stride: u32) {
+  let n = lane_of_matrix % 16u;
+  for (var i = 0u; i < bound(8u); i++) {
+    let four = select(sum.low, sum.high, i > 3u);
+    let one = dot(four, select(vec4<f32>(0.0), vec4<f32>(1.0), vec4<u32>(0u, 1u, 2u, 3u) == vec4<u32>(i % 4u)));
+    tile_s[owner][offset + row_of(i) * stride + n / 4u][n % 4u] = one;
+  }
 }
-fn store_sum(offset: u32, sum: sum_matrix) {
-  var total = sum;
-  for (var i = 0u; i < bound(8u); i++) { tile_s[sum_at(offset, i)] = total[i]; }
-}
-fn load_sum(offset: u32) -> sum_matrix {
+fn load_sum(owner: u32, offset: u32, stride: u32) -> sum_matrix {
   var total: sum_matrix;
-  for (var i = 0u; i < bound(8u); i++) { total[i] = tile_s[sum_at(offset, i)]; }
+  let n = lane_of_matrix % 16u;
+  for (var i = 0u; i < bound(8u); i++) {
+    total = with_sum(total, i, tile_s[owner][offset + row_of(i) * stride + n / 4u][n % 4u]);
+  }
   return total;
 }
 )";

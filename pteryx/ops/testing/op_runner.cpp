@@ -52,6 +52,8 @@ struct Guard {
   std::string what;
   gpu::BufferId buffer;
   uint64_t at = 0;
+  uint64_t size = kGuardBytes;
+  std::byte value = kDirt;  // of every byte
 };
 
 DType gpu_type(DType t) { return t == DType::kI64 ? DType::kI32 : t; }
@@ -222,6 +224,13 @@ Result<std::vector<TestTensor>> Runner::run_gpu(const std::string& route) {
     PTERYX_ASSIGN(const gpu::BufferId id, guarded("a temporary", bytes, bytes));
     scratch.push_back(id);
   }
+  gpu::BufferId counted = gpu::BufferId::kNone;
+  if (plan.counted_bytes > 0) {
+    constexpr uint64_t kCounterBytes = kCounters * 4;
+    PTERYX_ASSIGN(counted, guarded("a temporary", plan.counted_bytes, plan.counted_bytes));
+    PTERYX_TRY(dev.write(counted, 0, std::vector<std::byte>(kCounterBytes)));
+    guards.push_back({"counters", counted, 0, kCounterBytes, std::byte{0}});
+  }
   std::vector<int32_t> slots = {0};
   for (size_t v = 0; v < g.values.size(); ++v) {
     const auto* scalar = std::get_if<graph::LiveScalar>(&g.values[v]);
@@ -251,6 +260,7 @@ Result<std::vector<TestTensor>> Runner::run_gpu(const std::string& route) {
     dispatches.push_back(bind(dev, d, {params, 0, 0}, [&](const PlannedBinding& b) {
       gpu::BufferId bound = scalars;
       if (b.kind == PlannedBinding::Kind::kScratch) bound = scratch[b.scratch];
+      if (b.kind == PlannedBinding::Kind::kCounted) bound = counted;
       if (b.kind == PlannedBinding::Kind::kConstant) bound = relaid[b.constant];
       if (b.kind == PlannedBinding::Kind::kFaults) bound = faults;
       if (b.kind == PlannedBinding::Kind::kValue) bound = values[graph::index(b.value)];
@@ -275,10 +285,10 @@ Result<std::vector<TestTensor>> Runner::run_gpu(const std::string& route) {
       copies.push_back({values[graph::index(id)], 0, gpu::BufferId::kNone, total, bytes});
     total += align_up(bytes, 256);
   }
-  const uint64_t first_guard = total;
+  uint64_t guard_at = total;
   for (const Guard& each : guards) {
-    copies.push_back({each.buffer, each.at, gpu::BufferId::kNone, total, kGuardBytes});
-    total += kGuardBytes;
+    copies.push_back({each.buffer, each.at, gpu::BufferId::kNone, total, each.size});
+    total += each.size;
   }
   copies.push_back({faults, 0, gpu::BufferId::kNone, total, kFaultBytes});
   PTERYX_ASSIGN(const gpu::BufferId readback,
@@ -296,12 +306,14 @@ Result<std::vector<TestTensor>> Runner::run_gpu(const std::string& route) {
         bytes.subspan(offsets[i], static_cast<size_t>(numel(dims)) * size_bytes(gpu_type(t)))));
   }
   Status overrun;
-  for (size_t i = 0; i < guards.size() && overrun.ok(); ++i) {
-    const Bytes guard = bytes.subspan(first_guard + i * kGuardBytes, kGuardBytes);
-    const auto changed = std::ranges::find_if(guard, [](std::byte b) { return b != kDirt; });
-    if (changed == guard.end()) continue;
-    overrun = device_error(fmt::format("{}: byte {} behind its end was written", guards[i].what,
-                                       changed - guard.begin()));
+  for (const Guard& each : guards) {
+    const Bytes guard = bytes.subspan(guard_at, each.size);
+    guard_at += each.size;
+    const auto changed = std::ranges::find_if(guard, [&](std::byte b) { return b != each.value; });
+    if (changed == guard.end() || !overrun.ok()) continue;
+    overrun =
+        device_error(fmt::format("{}: byte {} {} was changed", each.what, changed - guard.begin(),
+                                 each.value == kDirt ? "behind its end" : "of them"));
   }
   std::array<uint32_t, size_t{2} * kFaultWords> words{};
   std::memcpy(words.data(), bytes.data() + total, kFaultBytes);

@@ -150,9 +150,12 @@ Result<bool> Recorder::advance(size_t block, Recording& r) {
   Result<bool> there = constants_.advance();
   if (there.ok() && *there) there = r.created.settled(*device_);
   if (!there.ok()) {
-    for (auto& shared : scratch_) {  // one of them may be what failed
-      if (std::find(r.scratch.begin(), r.scratch.end(), shared) != r.scratch.end()) shared.reset();
-    }
+    const auto drop = [&](Shared& shared) {  // one of them may be what failed
+      if (std::find(r.scratch.begin(), r.scratch.end(), shared.buffer) != r.scratch.end())
+        shared.buffer.reset();
+    };
+    std::for_each(scratch_.begin(), scratch_.end(), drop);
+    drop(counted_);
     std::erase_if(recordings_[block], [&](const auto& kept) { return kept.get() == &r; });
     return there;
   }
@@ -252,7 +255,7 @@ Status Recorder::plan_node(uint32_t node, Draft& d) {
   ops::ScalarReads reads;
   PTERYX_TRY(def.plan(ops::Node(graph_, graph_.nodes[node], def, d.r.live, &reads), plan));
   NodePlan made{std::move(plan.dispatches), std::move(plan.constants),
-                std::move(plan.scratch_bytes), std::move(reads)};
+                std::move(plan.scratch_bytes), plan.counted_bytes, std::move(reads)};
   PTERYX_TRY(check_plan(graph_, graph_.nodes[node], made, context_.caps));
   add_plan(std::move(made), d);
   return {};
@@ -261,8 +264,13 @@ Status Recorder::plan_node(uint32_t node, Draft& d) {
 void Recorder::add_plan(NodePlan plan, Draft& d) {
   keep_reads(plan.reads, d.r);
   const auto used = std::make_shared<NodeBuffers>();
-  for (size_t i = 0; i < plan.scratch_bytes.size(); ++i)
-    used->scratch.push_back(scratch_buffer(i, plan.scratch_bytes[i], d.r));
+  scratch_.resize(std::max(scratch_.size(), plan.scratch_bytes.size()));
+  for (size_t i = 0; i < plan.scratch_bytes.size(); ++i) {
+    used->scratch.push_back(
+        shared_buffer(scratch_[i], plan.scratch_bytes[i], fmt::format("scratch {}", i), d.r));
+  }
+  if (plan.counted_bytes > 0)
+    used->counted = shared_buffer(counted_, plan.counted_bytes, "counted scratch", d.r);
   for (const ops::PlannedConstant& c : plan.constants) {
     used->constants.push_back(
         constants_.relaid(*graph_.tensor(c.source), memory_.buffer_of(c.source).buffer, c));
@@ -279,6 +287,7 @@ gpu::Binding Recorder::bound(const Planned& p, const ops::PlannedBinding& b) con
   switch (b.kind) {
     case ops::PlannedBinding::Kind::kValue: return memory_.buffer_of(b.value);
     case ops::PlannedBinding::Kind::kScratch: return {p.buffers->scratch[b.scratch], 0, 0};
+    case ops::PlannedBinding::Kind::kCounted: return {p.buffers->counted, 0, 0};
     case ops::PlannedBinding::Kind::kConstant: return {p.buffers->constants[b.constant], 0, 0};
     case ops::PlannedBinding::Kind::kFaults: return {memory_.faults(), 0, 0};
     case ops::PlannedBinding::Kind::kScalars: break;
@@ -287,21 +296,18 @@ gpu::Binding Recorder::bound(const Planned& p, const ops::PlannedBinding& b) con
 }
 
 // Temporaries are shared by all nodes: dispatches run one after another.
-gpu::BufferId Recorder::scratch_buffer(size_t i, uint64_t bytes, Recording& r) {
+gpu::BufferId Recorder::shared_buffer(Shared& shared, uint64_t bytes, const std::string& label,
+                                      Recording& r) {
   bytes = std::max<uint64_t>(bytes, 4);
-  if (scratch_.size() <= i) {
-    scratch_.resize(i + 1);
-    scratch_bytes_.resize(i + 1);
-  }
   // A recording keeps what it bound; the largest so far serves whoever comes next.
-  const bool large_enough = scratch_[i] != nullptr && scratch_bytes_[i] >= bytes;
-  if (!large_enough) {
-    scratch_[i] = std::make_shared<OwnedBuffer>(
-        r.created.buffer(device_, bytes, gpu::BufferKind::kStorage, fmt::format("scratch {}", i)));
-    scratch_bytes_[i] = bytes;
+  if (shared.buffer == nullptr || shared.bytes < bytes) {
+    shared.buffer = std::make_shared<OwnedBuffer>(
+        r.created.buffer(device_, bytes, gpu::BufferKind::kStorage, label));
+    shared.bytes = bytes;
   }
-  if (r.scratch.empty() || r.scratch.back() != scratch_[i]) r.scratch.push_back(scratch_[i]);
-  return scratch_[i]->get();
+  if (std::find(r.scratch.begin(), r.scratch.end(), shared.buffer) == r.scratch.end())
+    r.scratch.push_back(shared.buffer);
+  return shared.buffer->get();
 }
 
 }  // namespace pteryx::exec

@@ -80,6 +80,7 @@ class Recorder {
   // Temporaries and relaid constants of a node, by the numbers its plan has for them.
   struct NodeBuffers {
     std::vector<gpu::BufferId> scratch;
+    gpu::BufferId counted = gpu::BufferId::kNone;
     std::vector<gpu::BufferId> constants;
   };
   struct Planned {
@@ -107,7 +108,13 @@ class Recorder {
   void bind(Draft& d);
   void add_downloads(const Block& b, Recording& r) const;
   gpu::Binding bound(const Planned& p, const ops::PlannedBinding& b) const;
-  gpu::BufferId scratch_buffer(size_t i, uint64_t bytes, Recording& r);
+  // A temporary that nodes share.
+  struct Shared {
+    std::shared_ptr<OwnedBuffer> buffer;
+    uint64_t bytes = 0;
+  };
+  gpu::BufferId shared_buffer(Shared& shared, uint64_t bytes, const std::string& label,
+                              Recording& r);
 
   const graph::Graph& graph_;
   const Layout& layout_;
@@ -117,8 +124,8 @@ class Recorder {
   std::shared_ptr<gpu::Device> device_;
   uint32_t most_;
   std::vector<std::vector<std::unique_ptr<Recording>>> recordings_;  // of each block
-  std::vector<std::shared_ptr<OwnedBuffer>> scratch_;
-  std::vector<uint64_t> scratch_bytes_;
+  std::vector<Shared> scratch_;
+  Shared counted_;  // zeros when it is made, and its counters ever after
   struct Warm {
     size_t block = 0;
     Recording* recording = nullptr;

@@ -76,6 +76,7 @@ class Memory : Stage {
       if (plan->scratch_bytes.size() > largest.size()) largest.resize(plan->scratch_bytes.size());
       for (size_t k = 0; k < plan->scratch_bytes.size(); ++k)
         largest[k] = std::max(largest[k], plan->scratch_bytes[k]);
+      l_.counted_bytes = std::max(l_.counted_bytes, plan->counted_bytes);
       for (const ops::PlannedConstant& c : plan->constants) {
         const bool first = relaid.emplace(ConstantId(*g_.tensor(c.source)), c.layout).second;
         if (!first) continue;
@@ -83,6 +84,7 @@ class Memory : Stage {
         l_.relaid.push_back({c.source, c.layout, c.size_bytes});
       }
     }
+    l_.memory.scratch += l_.counted_bytes;
     for (const uint64_t bytes : largest) l_.memory.scratch += bytes;
   }
 

@@ -24,7 +24,7 @@ class Plans : Stage {
       if (!s.ok() && (has_data_dependent_size(i) || reads_data(reads) || left_out)) continue;
       PTERYX_TRY(std::move(s));
       l_.plans[i] = {std::move(plan.dispatches), std::move(plan.constants),
-                     std::move(plan.scratch_bytes), std::move(reads)};
+                     std::move(plan.scratch_bytes), plan.counted_bytes, std::move(reads)};
     }
     return {};
   }

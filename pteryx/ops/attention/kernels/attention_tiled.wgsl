@@ -2,12 +2,32 @@
 // Keys come in tiles of `tile` through workgroup memory, first k, then v in its place. An invocation owns four rows and
 // every eighth key of the scores, and every eighth group of four columns of the result.
 // Long loops have bounds that compilers do not know: unrolled, they take some of them seconds.
-// Host guarantees: keys > 0, rows > 0, tile is 8, 16 or 32, items = batch * heads * ceil(rows / 64).
-// The prelude gives `tile` and `staged`: whether the rows of q are kept in workgroup memory.
+// Host guarantees: keys > 0, rows > 0, items = batch * heads * ceil(rows / 64).
+#option size 1..256
+#option has_mask
+#option live_slots
+#option q_type f16 | f32
+#option k_type f16 | f32
+#option v_type f16 | f32
+#option y_type f16 | f32
+#option tile 8..32  // keys
+#option staged      // rows of q are kept in workgroup memory
+#require tile == 32 || !staged && (tile == 8 || tile == 16)
+#tensor q raw row_$q_type
+#tensor k raw row_$k_type
+#tensor v raw row_$v_type
+#if has_mask
+#tensor mask read bool | f16 | f32
+#end
 #include "attention/common/attention.wgsl"
+#include "attention/common/load4.wgsl" name=q type=$q_type
+#include "attention/common/load4.wgsl" name=k type=$k_type
+#include "attention/common/load4.wgsl" name=v type=$v_type
+#include "attention/common/result.wgsl"
 
 const threads = 128u;
 const block = 64u;
+const tile = $(tile)u;
 const fours = block / 4u;
 const span = tile / 8u;            // keys of an invocation
 const columns = (size4 + 7u) / 8u;  // its groups of columns
@@ -15,12 +35,17 @@ const pitch = size4 + 1u;          // the last entry of a row stays 0
 
 var<workgroup> kv: array<vec4<f32>, tile * pitch>;
 var<workgroup> weights: array<vec4<f32>, tile * fours>;  // [key][four rows]
-var<workgroup> q_rows: array<vec4<f32>, select(1u, block * pitch, staged)>;
+#if staged
+var<workgroup> q_rows: array<vec4<f32>, block * pitch>;
+#end
 
 // Four of a row of q: `line` in the block, `at` in q.
 fn q_of(line: u32, at: u32, j: u32) -> vec4<f32> {
-  if (staged) { return q_rows[line * pitch + j]; }
+#if staged
+  return q_rows[line * pitch + j];
+#else
   return load4_q(at, j);
+#end
 }
 
 @compute @workgroup_size(threads)
@@ -50,12 +75,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   var sum_y: array<vec4<f32>, columns>;
   var sum_z: array<vec4<f32>, columns>;
   var sum_w: array<vec4<f32>, columns>;
-  if (staged) {
-    for (var i = local; i < block * size4; i += threads) {
-      let line = min(block_row + i / size4, last);
-      q_rows[i / size4 * pitch + i % size4] = load4_q(q_offset(batch, head, line), i % size4);
-    }
+#if staged
+  for (var i = local; i < block * size4; i += threads) {
+    let line = min(block_row + i / size4, last);
+    q_rows[i / size4 * pitch + i % size4] = load4_q(q_offset(batch, head, line), i % size4);
   }
+#end
   for (var first = 0u; first < end; first += tile) {
     let count = min(tile, end - first);
     for (var i = local; i < count * size4; i += threads) {

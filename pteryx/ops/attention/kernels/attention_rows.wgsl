@@ -1,11 +1,35 @@
 // y[row] = sum over keys of softmax(scale q[row] . k[key] + mask) v[key], with a running maximum (online softmax).
 // One workgroup per query row, head and split of the keys. `tile` keys a pass: teams of 8 invocations make the scores,
 // then every invocation owns four columns of every slots-th key.
-// Host guarantees: keys > 0, size4 <= 256, tile <= 256 and a multiple of 32.
-// The prelude gives `tile`, and `finish(item, split, at, column, sum, total, peak)`, which keeps four columns of a result.
+// Host guarantees: keys > 0.
+#option size 1..1024
+#option has_mask
+#option live_slots
+#option q_type f16 | f32
+#option k_type f16 | f32
+#option v_type f16 | f32
+#option split  // the keys are split over workgroups, whose results attention_merge joins
+#if !split
+#option y_type f16 | f32
+#end
+#tensor q raw row_$q_type
+#tensor k raw row_$k_type
+#tensor v raw row_$v_type
+#if has_mask
+#tensor mask read bool | f16 | f32
+#end
 #include "attention/common/attention.wgsl"
+#include "attention/common/load4.wgsl" name=q type=$q_type
+#include "attention/common/load4.wgsl" name=k type=$k_type
+#include "attention/common/load4.wgsl" name=v type=$v_type
+#if split
+#tensor partial raw_write vec4<f32>
+#else
+#include "attention/common/result.wgsl"
+#end
 
 const threads = 256u;
+const tile = $(256 - 192 * (size > 256))u;
 const team = 8u;
 const slots = threads / size4;
 
@@ -87,5 +111,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     sum += sums[s * size4 + local];
     total += totals[s];
   }
-  finish(item, split, at, local, sum, total, peak);
+#if split
+  let to = (item * params.splits + split) * (size4 + 1u);
+  partial[to + local] = sum;
+  if (local == 0u) { partial[to + size4] = vec4<f32>(peak, total, 0.0, 0.0); }
+#else
+  put4_y(at, local, sum / total);
+#end
 }

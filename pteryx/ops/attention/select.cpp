@@ -1,0 +1,340 @@
+// The GPU routes of attention: which fits a call, and in which sizes its kernel is cut. All of them
+// keep a running maximum (online softmax): no route stores the scores of all rows.
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <bit>
+#include <numbers>
+
+#include "pteryx/ops/attention/attention.h"
+#include "pteryx/ops/shaders/attention_decode.h"
+#include "pteryx/ops/shaders/attention_matrix.h"
+#include "pteryx/ops/shaders/attention_merge.h"
+#include "pteryx/ops/shaders/attention_rows.h"
+#include "pteryx/ops/shaders/attention_tiled.h"
+
+namespace pteryx::ops::attention {
+namespace {
+
+constexpr int64_t kSplitKeys = 256;    // of the contexts that plans tell apart: so many times 2^k
+constexpr int64_t kManyGroups = 1024;  // workgroups that fill a large GPU
+constexpr int64_t kBlockRows = 64;     // of q in a workgroup of the routes for many rows
+
+int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t quads(int64_t size) { return div_up(size, 4); }
+int64_t items(const Attention& a) { return a.batch * a.heads * a.rows; }
+int64_t blocks(const Attention& a) { return a.batch * a.heads * div_up(a.rows, kBlockRows); }
+
+// Keys cut in `count` parts of `keys` each.
+struct Splits {
+  int64_t count = 1;
+  int64_t keys = 0;
+};
+
+// The Params of every kernel are those of attention/common/attention.wgsl.
+template <typename Params>
+Params make_params(const Attention& a, LiveInt start, int64_t units, const Splits& splits) {
+  const auto& m = a.mask_strides;
+  const auto packed = [](const Strides& s) {
+    return std::array<uint32_t, 4>{u32(s.batch), u32(s.head), u32(s.row), 0};
+  };
+  return {.q_strides = packed(a.q_strides),
+          .k_strides = packed(a.k_strides),
+          .mask_strides = {u32(m[0]), u32(m[1]), u32(m[2]), u32(m[3])},
+          .heads = u32(a.heads),
+          .group = u32(a.group),
+          .rows = u32(a.rows),
+          .fixed_keys = u32(a.keys),
+          .start = start.word,
+          .causal = a.causal ? 1U : 0U,
+          .scale = static_cast<float>(a.scale * std::numbers::log2e),
+          .splits = u32(splits.count),
+          .split_keys = u32(splits.keys),
+          .items = u32(units),
+          .quads = u32(quads(a.size)),
+          .capacity = u32(a.capacity)};
+}
+
+// The options and tensors that the kernels of a call have in common.
+Options call_options(const Attention& a) {
+  return {{"size", a.size}, {"has_mask", a.mask ? 1 : 0}};
+}
+std::vector<Bind> call_tensors(const Node& n, const Attention& a) {
+  std::vector<Bind> bind = {{"y", n.out()}, {"q", a.q}, {"k", a.k}, {"v", a.v}};
+  if (a.mask) bind.push_back({"mask", *a.mask});
+  return bind;
+}
+
+// The most keys that a plan is good for: those of this run, rounded up.
+int64_t planned_keys(const Node& n, const Attention& a) {
+  if (a.keys > 0) return a.keys;
+  return std::min(n.bucket(places(n).start, a.rows, kSplitKeys), a.capacity);
+}
+
+// ---------------------------------------------------------------- few rows, with subgroups
+
+constexpr int64_t kDecodeRows = 8;       // up to here the keys are split over workgroups
+constexpr int64_t kLongContext = 2048;   // beyond, a workgroup takes twice as many keys
+constexpr int64_t kDecodeMaxSize = 256;  // of a head whose columns stay in registers
+constexpr int64_t kLoads = 8;            // of 16 bytes of k that a lane has under way, and of v
+
+// How attention_decode is cut.
+struct DecodeCut {
+  int64_t threads = 0;  // of a workgroup; 0: it does not fit
+  int64_t team = 8;     // lanes to a key
+  int64_t block = 32;   // lanes that are joined by shuffles
+  int64_t steps = 1;    // keys of a team whose loads are under way together
+  int64_t keys() const { return threads / team * steps; }
+};
+DecodeCut decode_cut(const Attention& a, int64_t keys, const gpu::Caps& caps) {
+  if (!caps.subgroups || caps.subgroup_min < 8 || a.size % 4 != 0 || a.size < 4 ||
+      a.size > kDecodeMaxSize) {
+    return {};
+  }
+  DecodeCut cut{.block = std::min<int64_t>(std::bit_floor(caps.subgroup_min), 32)};
+  const int64_t unit = a.size % 8 == 0 ? 8 : 4;
+  const int64_t units = a.size / unit;
+  // The team that leaves fewer lanes idle.
+  cut.team = div_up(units, 4) * 4 < div_up(units, 8) * 8 ? 4 : 8;
+  const bool wide = a.k.dtype == DType::kF32 || a.v.dtype == DType::kF32;
+  const int64_t key_loads = div_up(units, cut.team) * (wide && unit == 8 ? 2 : 1);
+  const int64_t most = std::min(caps.max_invocations, caps.max_workgroup_size_x);
+  for (const int64_t threads : {512, 256, 128, 64}) {
+    const int64_t cells = threads / cut.block;
+    const int64_t bytes = 16 * std::max(cells * quads(a.size), threads) +
+                          8 * std::max(cells, threads / quads(a.size)) + 4;
+    if (threads > most || threads < std::max(quads(a.size), kDecodeRows * cut.team) ||
+        cells * a.size > 4096 || bytes > static_cast<int64_t>(caps.max_workgroup_bytes)) {
+      continue;
+    }
+    cut.threads = threads;
+    const int64_t want = (keys > kLongContext ? 512 : 256) / (threads / cut.team);
+    cut.steps = std::clamp<int64_t>(want, 1, std::max<int64_t>(kLoads / key_loads, 1));
+    return cut;
+  }
+  return {};
+}
+
+// As many workgroups as the keys need, up to what fills the GPU; beyond, each passes over more.
+Splits decode_splits(const Attention& a, int64_t keys, const DecodeCut& cut) {
+  const int64_t most = std::max<int64_t>(kManyGroups / std::max<int64_t>(items(a), 1), 1);
+  const int64_t count = std::clamp<int64_t>(div_up(keys, cut.keys()), 1, most);
+  const int64_t length = div_up(div_up(keys, count), cut.keys()) * cut.keys();
+  return {std::max<int64_t>(div_up(keys, length), 1), length};
+}
+
+// The new rows of a call that can be read where they are while the same dispatch puts them into
+// the caches.
+bool has_new_rows(const Node& n, const Attention& a) {
+  const Places& at = places(n);
+  if (at.new_k == Places::kNone || a.mask) return false;
+  const ValueId ids[] = {a.q.id, n.in(at.new_k).id, n.in(at.new_v).id, a.k.id, a.v.id};
+  for (size_t i = 0; i < std::size(ids); ++i) {
+    if (std::count(std::begin(ids), std::end(ids), ids[i]) > 1) return false;
+  }
+  return true;
+}
+
+Status plan_decode_subgroup(const Node& n, Plan& p) {
+  PTERYX_ASSIGN(const Attention a, read_attention(n));
+  const bool new_rows = has_new_rows(n, a);
+  if (!new_rows) PTERYX_TRY(plan_new_rows(n, p));
+  const int64_t keys = planned_keys(n, a);
+  const DecodeCut cut = decode_cut(a, keys, p.caps());
+  const Splits splits = decode_splits(a, keys, cut);
+  const bool split = splits.count > 1;
+  Options options = call_options(a);
+  options.set("team", cut.team)
+      .set("block", cut.block)
+      .set("steps", cut.steps)
+      .set("threads", cut.threads)
+      .set("split", split ? 1 : 0)
+      .set("passes", splits.keys > cut.keys() ? 1 : 0)
+      .set("new_rows", new_rows ? 1 : 0);
+  std::vector<Bind> bind = call_tensors(n, a);
+  if (new_rows) {
+    bind.push_back({"k_rows", n.in(places(n).new_k)});
+    bind.push_back({"v_rows", n.in(places(n).new_v)});
+  }
+  if (split) bind.push_back({"partial", p.counted_scratch(items(a) * splits.count * (a.size + 2))});
+  const LiveInt start = start_of(n);
+  const auto params =
+      make_params<shaders::AttentionDecodeParams>(a, start, items(a) * splits.count, splits);
+  return p.dispatch(n, {.shader = &shaders::attention_decode,
+                        .options = std::move(options),
+                        .variant = split ? "split" : "whole",
+                        .bind = std::move(bind),
+                        .params = bytes_of(params),
+                        .live = {start},
+                        .grid = {u32(a.heads), u32(splits.count), u32(a.batch * a.rows)}});
+}
+
+bool fits_decode_subgroup(const Node& n, const gpu::Caps& caps) {
+  const auto a = read_attention(n);
+  if (!a.ok() || a->rows > kDecodeRows || items(*a) > kCounters ||
+      decode_cut(*a, 1, caps).threads == 0) {
+    return false;
+  }
+  return std::max({a->heads, a->batch * a->rows, kManyGroups}) <= caps.max_workgroups_per_dim;
+}
+
+// ---------------------------------------------------------------- few rows
+
+constexpr int64_t kPlainDecodeRows = 4;
+constexpr int64_t kMiddleContext = 512;  // beyond, splits are twice as long, and from
+                                         // kLongContext on four times
+
+Splits row_splits(const Node& n, const Attention& a) {
+  const int64_t keys = planned_keys(n, a);
+  const int64_t most = std::max<int64_t>(kManyGroups / std::max<int64_t>(items(a), 1), 1);
+  const int64_t longer = keys > kLongContext ? 4 : keys > kMiddleContext ? 2 : 1;
+  const int64_t count = std::clamp<int64_t>(div_up(keys, longer * kSplitKeys), 1, most);
+  return {count, div_up(keys, count)};
+}
+
+Status plan_rows(const Node& n, Plan& p, const Attention& a, const Splits& splits) {
+  PTERYX_TRY(plan_new_rows(n, p));
+  const bool split = splits.count > 1;
+  Options options = call_options(a);
+  options.set("split", split ? 1 : 0);
+  std::vector<Bind> bind = call_tensors(n, a);
+  if (split) {
+    bind.front() = {"partial",
+                    p.scratch(DType::kF32, {items(a), splits.count, quads(a.size) + 1, 4})};
+  }
+  const Tensor partial = bind.front().tensor;
+  const LiveInt start = start_of(n);
+  const auto params = make_params<shaders::AttentionRowsParams>(a, start, items(a), splits);
+  PTERYX_TRY(p.dispatch(n, {.shader = &shaders::attention_rows,
+                            .options = std::move(options),
+                            .variant = split ? "split" : "whole",
+                            .bind = std::move(bind),
+                            .params = bytes_of(params),
+                            .live = {start},
+                            .grid = per_group(items(a) * splits.count, p.caps())}));
+  if (!split) return {};
+  const auto merge = make_params<shaders::AttentionMergeParams>(a, start, items(a), splits);
+  return p.dispatch(n, {.shader = &shaders::attention_merge,
+                        .options = {{"size", a.size}},
+                        .bind = {{"partial", partial}, {"y", n.out()}},
+                        .params = bytes_of(merge),
+                        .live = {start},
+                        .grid = per_group(items(a), p.caps())});
+}
+
+Status plan_decode(const Node& n, Plan& p) {
+  PTERYX_ASSIGN(const Attention a, read_attention(n));
+  return plan_rows(n, p, a, row_splits(n, a));
+}
+
+Status plan_naive(const Node& n, Plan& p) {
+  PTERYX_ASSIGN(const Attention a, read_attention(n));
+  return plan_rows(n, p, a, {.count = 1, .keys = a.capacity});
+}
+
+bool fits_decode(const Node& n, const gpu::Caps& /*caps*/) {
+  const auto a = read_attention(n);
+  return a.ok() && a->rows <= kPlainDecodeRows;
+}
+
+// ---------------------------------------------------------------- many rows, with matrices
+
+constexpr int64_t kMatrixRows = 9;  // below, most of a block would be idle
+constexpr int64_t kMatrixMaxSize = 256;
+
+// How attention_matrix uses workgroup memory.
+struct MatrixCut {
+  int64_t keys = 0;       // of a tile; 0: it does not fit
+  bool separate = false;  // k and v have a tile each
+};
+MatrixCut matrix_cut(int64_t size, const gpu::Caps& caps) {
+  for (const int64_t keys : {64, 32, 16}) {
+    const int64_t kv = 16 * keys * (div_up(size, 16) * 2 + 1);
+    const int64_t rest = kBlockRows * 6 * (keys + 8) + 16;
+    const int64_t first = std::max(kv, 16 * kBlockRows * 3);  // q goes through it as well
+    if (first + kv + rest <= static_cast<int64_t>(caps.max_workgroup_bytes)) return {keys, true};
+    if (first + rest <= static_cast<int64_t>(caps.max_workgroup_bytes)) return {keys, false};
+  }
+  return {};
+}
+
+Status plan_matrix(const Node& n, Plan& p) {
+  PTERYX_ASSIGN(const Attention a, read_attention(n));
+  PTERYX_TRY(plan_new_rows(n, p));
+  const MatrixCut cut = matrix_cut(a.size, p.caps());
+  Options options = call_options(a);
+  options.set("tile", cut.keys).set("separate", cut.separate ? 1 : 0);
+  const LiveInt start = start_of(n);
+  const auto params = make_params<shaders::AttentionMatrixParams>(a, start, blocks(a),
+                                                                  {.count = 1, .keys = a.capacity});
+  return p.dispatch(n, {.shader = &shaders::attention_matrix,
+                        .options = std::move(options),
+                        .bind = call_tensors(n, a),
+                        .params = bytes_of(params),
+                        .live = {start},
+                        .grid = per_group(blocks(a), p.caps())});
+}
+
+bool fits_matrix(const Node& n, const gpu::Caps& caps) {
+  const auto a = read_attention(n);
+  if (!a.ok() || a->rows < kMatrixRows || a->size % 4 != 0 || a->size < 4 ||
+      a->size > kMatrixMaxSize) {
+    return false;
+  }
+  return caps.subgroup_matrix && caps.f16 && caps.subgroup_min == 32 && caps.subgroup_max == 32 &&
+         caps.max_invocations >= 128 && matrix_cut(a->size, caps).keys > 0;
+}
+
+// ---------------------------------------------------------------- many rows
+
+constexpr int64_t kTiledMaxSize = 256;  // beyond, its sums do not stay in registers
+
+// How attention_tiled uses workgroup memory.
+struct TiledCut {
+  int64_t keys = 0;     // of a tile; 0: it does not fit
+  bool staged = false;  // rows of q are there too
+};
+TiledCut tiled_cut(int64_t size, const gpu::Caps& caps) {
+  const auto limit = static_cast<int64_t>(caps.max_workgroup_bytes);
+  const int64_t row = 16 * (quads(size) + 1);
+  for (const int64_t keys : {32, 16, 8}) {
+    const int64_t bytes = keys * (row + 16 * kBlockRows / 4) + 16;
+    if (bytes <= limit) return {keys, keys == 32 && bytes + kBlockRows * row <= limit};
+  }
+  return {};
+}
+
+Status plan_tiled(const Node& n, Plan& p) {
+  PTERYX_ASSIGN(const Attention a, read_attention(n));
+  PTERYX_TRY(plan_new_rows(n, p));
+  const TiledCut cut = tiled_cut(a.size, p.caps());
+  Options options = call_options(a);
+  options.set("tile", cut.keys).set("staged", cut.staged ? 1 : 0);
+  const LiveInt start = start_of(n);
+  const auto params = make_params<shaders::AttentionTiledParams>(a, start, blocks(a),
+                                                                 {.count = 1, .keys = a.capacity});
+  return p.dispatch(n, {.shader = &shaders::attention_tiled,
+                        .options = std::move(options),
+                        .bind = call_tensors(n, a),
+                        .params = bytes_of(params),
+                        .live = {start},
+                        .grid = per_group(blocks(a), p.caps())});
+}
+
+bool fits_tiled(const Node& n, const gpu::Caps& caps) {
+  const int64_t size = n.in(0).dim(-1);
+  return size <= kTiledMaxSize && tiled_cut(size, caps).keys > 0;
+}
+
+constexpr Route kRoutes[] = {
+    {"decode_subgroup", fits_decode_subgroup, plan_decode_subgroup},
+    {"decode", fits_decode, plan_decode},
+    {"matrix", fits_matrix, plan_matrix, nullptr, Precision::kF16},
+    {"tiled", fits_tiled, plan_tiled},
+    {"naive", nullptr, plan_naive},
+};
+
+}  // namespace
+
+std::span<const Route> routes() { return kRoutes; }
+
+}  // namespace pteryx::ops::attention
