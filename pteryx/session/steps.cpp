@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/graph/passes/passes.h"
 #include "pteryx/session/exec/inputs.h"
 #include "pteryx/session/exec/method.h"
 
@@ -18,15 +19,7 @@ constexpr size_t kPosition = 1;
 constexpr size_t kLogits = 0;
 constexpr size_t kToken = 1;
 
-// The tokens by position that sampling keeps; null where the method does not sample.
-const graph::Tensor* history_of(const graph::Graph& g) {
-  for (const graph::Node& n : g.nodes) {
-    if (n.op != nullptr && n.op->name == ops::kRememberOp) return g.tensor(n.args[1]);
-  }
-  return nullptr;
-}
-
-bool draws_tokens(const exec::Method& m) { return history_of(m.graph()) != nullptr; }
+bool draws_tokens(const exec::Method& m) { return graph::token_history(m.graph()) != nullptr; }
 
 bool takes_all_positions(const graph::Graph& g) {
   return numel(g.tensor(g.inputs[kPosition])->max) > 1;
@@ -229,7 +222,7 @@ uint32_t Steps::under_way() const {
 
 Result<int64_t> Steps::capacity(const Session& session) {
   PTERYX_ASSIGN(const Methods methods, find(session));
-  return history_of(session.find(methods.prompt)->graph())->max[0];
+  return graph::token_history(session.find(methods.prompt)->graph())->max[0];
 }
 
 }  // namespace pteryx

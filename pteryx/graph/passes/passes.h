@@ -66,5 +66,7 @@ void find_fixed_caches(const Graph& g, DType type, std::set<SharedPlace>& fixed)
 // `token`, drawn from the logits on the GPU, and a history of tokens by position. False if the
 // method is not of that form.
 bool append_sampling(Graph& g, const OpLookup& ops);
+// That history; null where the method draws no tokens.
+const Tensor* token_history(const Graph& g);
 
 }  // namespace pteryx::graph

@@ -137,4 +137,11 @@ bool append_sampling(Graph& g, const OpLookup& ops) {
   return true;
 }
 
+const Tensor* token_history(const Graph& g) {
+  for (const Node& n : g.nodes) {
+    if (n.op != nullptr && n.op->name == kRemember) return g.tensor(n.args[1]);
+  }
+  return nullptr;
+}
+
 }  // namespace pteryx::graph
