@@ -100,6 +100,7 @@ Status Steps::begin(Begun what, std::span<const TokenId> tokens, int64_t positio
                              std::span<const int32_t>(settings_))};
   request.inputs = inputs_;
   request.state = state_;
+  request.profiler = profiler_;
   PTERYX_ASSIGN(run_, method_->runner().begin(request));
   begun_ = what;
   begun_fed_ = request.fed;
@@ -190,8 +191,10 @@ Result<std::optional<TokenId>> Steps::take() {
     token = drawn_token_;
   } else {
     if (ahead_ == nullptr) return invalid_argument("no run is under way");
+    if (profiler_ != nullptr) profiler_->wait();
     PTERYX_ASSIGN(token, ahead_->take());
     if (!token) return std::optional<TokenId>();
+    if (profiler_ != nullptr) profiler_->waited();
     const std::optional<int64_t> given = std::exchange(taken_, std::nullopt);
     if (*token >= 0) taken_ = *token;
     if (fed_[oldest % fed_.size()] && given) PTERYX_TRY(check_fed(*given));
