@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/base/excerpt.h"
 #include "pteryx/graph/build.h"
 #include "pteryx/graph/passes/passes.h"
 #include "pteryx/ops/op.h"
@@ -53,7 +54,7 @@ class Lister {
   void add_decode_ahead() {
     if (!layout_.one_stretch) return;
     const bool reports = layout_.fault_slots > 0;
-    KernelUse use{.method = g_.method,
+    KernelUse use{.method = excerpt(g_.method),
                   .sizes = "1 token",
                   .op = "the end of each step",
                   .purpose = "moves the token that was drawn to the next step",
@@ -111,7 +112,7 @@ class Lister {
   void add(uint32_t node, const NodePlan& plan, const ops::Live& live, const std::string& sizes) {
     for (const ops::PlannedConstant& c : plan.constants) {
       KernelUse use = use_of(node, c.make, plan, live, "at load");
-      use.purpose = fmt::format("makes {} of {}", c.layout, g_.label(c.source));
+      use.purpose = fmt::format("makes {} of {}", c.layout, excerpt(g_.label(c.source)));
       keep(c.make, std::move(use));
     }
     for (const PlannedDispatch& d : plan.dispatches) keep(d, use_of(node, d, plan, live, sizes));
@@ -119,7 +120,7 @@ class Lister {
 
   KernelUse use_of(uint32_t node, const PlannedDispatch& d, const NodePlan& plan,
                    const ops::Live& live, std::string sizes) const {
-    KernelUse use{.method = g_.method,
+    KernelUse use{.method = excerpt(g_.method),
                   .sizes = std::move(sizes),
                   .op = std::string(layout_.defs[node]->name),
                   .purpose = {},

@@ -106,13 +106,17 @@ struct Writer {
 
 }  // namespace
 
-bool append_sampling(Graph& g, const OpLookup& ops) {
-  const int64_t capacity = Capacity(g).find();
-  if (g.has_jumps || g.inputs.size() != 2 || g.outputs.size() != 1 || capacity == 0) return false;
+bool is_language_model(const Graph& g) {
+  if (g.has_jumps || g.inputs.size() != 2 || g.outputs.size() != 1) return false;
   const Tensor* logits = g.tensor(g.outputs[0]);
-  if (!is_index(g.tensor(g.inputs[0]), 2) || !is_index(g.tensor(g.inputs[1]), 1) ||
-      logits == nullptr || !is_float(logits->dtype) || logits->max.rank() < 2)
-    return false;
+  return is_index(g.tensor(g.inputs[0]), 2) && is_index(g.tensor(g.inputs[1]), 1) &&
+         logits != nullptr && is_float(logits->dtype) && logits->max.rank() >= 2 &&
+         Capacity(g).find() != 0;
+}
+
+bool append_sampling(Graph& g, const OpLookup& ops) {
+  if (!is_language_model(g)) return false;
+  const int64_t capacity = Capacity(g).find();
   Writer w{g, ops};
   const ValueId settings =
       w.add(Tensor{.dtype = DType::kI32, .max = {kSettingsWords}}, "sampling settings");
