@@ -1,7 +1,6 @@
-// Hand-made graphs and ceilings. SPDX-License-Identifier: BSD-3-Clause
+// Hand-made graphs and peaks. SPDX-License-Identifier: BSD-3-Clause
 #include "bench_graph.h"
 
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 
@@ -9,6 +8,7 @@
 
 #include "pteryx/gpu/environment.h"
 #include "pteryx/gpu/native/blocking.h"
+#include "pteryx/gpu/native/peaks.h"
 #include "pteryx/ops/table.h"
 #include "pteryx/session/inspect.h"
 #include "pteryx/session/layout.h"
@@ -68,69 +68,6 @@ RandomPool& pool() {
   return p;
 }
 
-constexpr std::string_view kStream = R"(
-@group(0) @binding(0) var<uniform> n: vec4<u32>;
-@group(0) @binding(1) var<storage, read> x: array<vec4<u32>>;
-@group(0) @binding(2) var<storage, read_write> y: array<vec4<u32>>;
-@compute @workgroup_size(256)
-fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
-  for (var i = id.x; i < n.x; i += groups.x * 256u) { y[i] = x[i]; }
-}
-)";
-
-constexpr std::string_view kFlops = R"(
-@group(0) @binding(0) var<uniform> n: vec4<u32>;
-@group(0) @binding(1) var<storage, read_write> y: array<vec4<f32>>;
-@compute @workgroup_size(256)
-fn main(@builtin(global_invocation_id) id: vec3<u32>) {
-  let m = vec4<f32>(f32(n.y) * 0.5);
-  var a = vec4<f32>(f32(id.x)); var b = a + 1.0; var c = a + 2.0; var d = a + 3.0;
-  for (var i = 0u; i < n.x; i++) {
-    a = fma(a, m, b); b = fma(b, m, c); c = fma(c, m, d); d = fma(d, m, a);
-  }
-  if (id.x == n.z) { y[0] = a + b + c + d; }
-}
-)";
-
-// Seconds of one dispatch of a raw shader, the best of several runs of `repeat` dispatches.
-double time_raw(std::string_view label, std::string_view code, std::vector<uint64_t> buffer_bytes,
-                std::array<uint32_t, 4> params, gpu::Grid grid, int repeat) {
-  gpu::Device& d = *device();
-  std::vector<gpu::BindingKind> kinds = {gpu::BindingKind::kUniform};
-  std::vector<gpu::Binding> bindings;
-  std::vector<gpu::BufferId> buffers = {d.create_buffer({16, gpu::BufferKind::kUniform, label})};
-  must(d.write(buffers[0], 0, std::as_bytes(std::span(params))));
-  bindings.push_back({buffers[0], 0, 0});
-  for (size_t i = 0; i < buffer_bytes.size(); ++i) {
-    buffers.push_back(d.create_buffer({buffer_bytes[i], gpu::BufferKind::kStorage, label}));
-    bindings.push_back({buffers.back(), 0, 0});
-    const bool last = i + 1 == buffer_bytes.size();
-    kinds.push_back(last ? gpu::BindingKind::kStorageReadWrite : gpu::BindingKind::kStorageRead);
-  }
-  const gpu::BufferId readback = d.create_buffer({4, gpu::BufferKind::kReadback, label});
-  const gpu::PipelineId pipeline =
-      d.create_pipeline({.label = label, .code = code, .constants = {}, .bindings = kinds});
-  must(gpu::settle(d, pipeline));
-  const gpu::BindGroupId group = d.create_bindings(pipeline, bindings, label);
-  const std::vector<gpu::Dispatch> dispatches(static_cast<size_t>(repeat), {pipeline, group, grid});
-  const gpu::Copy copy{buffers.back(), 0, readback, 0, 4};
-  double best = 1e9;
-  for (int i = 0; i < 8; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    must(d.submit(dispatches, std::span(&copy, 1)));
-    const gpu::Ticket t = must(d.read(readback, 0, 4));
-    must(gpu::wait(d, t));
-    d.release(t);
-    best = std::min(
-        best,
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / repeat);
-  }
-  d.destroy(group);
-  for (const gpu::BufferId b : buffers) d.destroy(b);
-  d.destroy(readback);
-  return best;
-}
-
 }  // namespace
 
 std::shared_ptr<gpu::Device> device() {
@@ -144,34 +81,18 @@ std::shared_ptr<gpu::Device> device() {
   return d;
 }
 
-const Ceilings& ceilings() {
-  static const Ceilings c = [] {
-    const bool software = device()->caps().software;
-    const uint64_t bytes = software ? 16U << 20 : 512U << 20;
-    const auto elements = static_cast<uint32_t>(bytes / 16);
-    const gpu::Grid grid{software ? 64U : 8192U, 1, 1};
-    const int repeat = software ? 2 : 40;
-    Ceilings r;
-    r.stream_bytes = 2.0 * static_cast<double>(bytes) /
-                     time_raw("stream", kStream, {bytes, bytes}, {elements, 0, 0, 0}, grid, repeat);
-    const uint32_t loops = software ? 64 : 4096;
-    const double flops = 2.0 * 16.0 * loops * 256.0 * grid.x;
-    r.f32_flops = flops / time_raw("flops", kFlops, {16}, {loops, 1, 0xFFFFFFFF, 0}, grid, repeat);
-    fmt::print("stream {:.1f} GB/s (read + write), f32 {:.2f} TFLOP/s\n", r.stream_bytes / 1e9,
-               r.f32_flops / 1e12);
-    return r;
+const gpu::Peaks& peaks() {
+  static const gpu::Peaks measured = [] {
+    const gpu::Peaks p = must(gpu::measure_peaks(*device()));
+    fmt::print("stream {:.1f} GB/s (read + write), f32 {:.2f} TFLOP/s\n", p.bytes_per_s / 1e9,
+               p.flops_per_s / 1e12);
+    return p;
   }();
-  return c;
+  return measured;
 }
 
 void keep_busy(double seconds) {
-  if (device()->caps().software) return;
-  const auto start = std::chrono::steady_clock::now();
-  const auto passed = [&] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  };
-  while (passed() < seconds)
-    time_raw("flops", kFlops, {16}, {4096, 1, 0xFFFFFFFF, 0}, {1024, 1, 1}, 4);
+  if (!device()->caps().software) must(gpu::keep_busy(*device(), seconds));
 }
 
 graph::ValueId GraphMaker::value(graph::Value v) {

@@ -1,4 +1,4 @@
-// Graphs made by hand, run by the session's own machinery, and the two ceilings of the adapter they
+// Graphs made by hand, run by the session's own machinery, and the peaks of the adapter they
 // are compared with.
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "pteryx/gpu/device.h"
+#include "pteryx/gpu/native/peaks.h"
 #include "pteryx/graph/graph.h"
 #include "pteryx/session/exec/method.h"
 
@@ -17,13 +18,8 @@ namespace pteryx::bench {
 // The device all benchmarks share. Aborts with the reason if there is none.
 std::shared_ptr<gpu::Device> device();
 
-// What the adapter reaches by itself, measured once: bytes read + written per second by a plain
-// copy, and f32 multiply-adds (two operations each) per second from registers.
-struct Ceilings {
-  double stream_bytes = 0;
-  double f32_flops = 0;
-};
-const Ceilings& ceilings();
+// Of it, measured once.
+const gpu::Peaks& peaks();
 // Works the GPU for that long: clocks fall while it waits, and rise slowly.
 void keep_busy(double seconds);
 

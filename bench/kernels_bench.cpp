@@ -165,7 +165,7 @@ void add_all() {
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   pteryx::bench::add_all();
-  pteryx::bench::ceilings();
+  pteryx::bench::peaks();
   benchmark::RunSpecifiedBenchmarks();
   return 0;
 }

@@ -129,7 +129,7 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   pteryx::bench::add_products();
   pteryx::bench::add_attention();
-  pteryx::bench::ceilings();
+  pteryx::bench::peaks();
   benchmark::RunSpecifiedBenchmarks();
   return 0;
 }

@@ -8,7 +8,7 @@ namespace pteryx::bench {
 
 void measure(benchmark::State& state, graph::Graph g, int nodes, double bytes, double flops,
              const RunOptions& options) {
-  const Ceilings& top = ceilings();
+  const gpu::Peaks& top = peaks();
   Runner runner(std::move(g), options);
   runner.run();
   keep_busy(0.3);
@@ -23,9 +23,9 @@ void measure(benchmark::State& state, graph::Graph g, int nodes, double bytes, d
   }
   state.counters["us"] = best * 1e6;
   state.counters["GB/s"] = bytes / best / 1e9;
-  state.counters["of_stream"] = bytes / best / top.stream_bytes;
+  state.counters["of_stream"] = bytes / best / top.bytes_per_s;
   state.counters["TFLOP/s"] = flops / best / 1e12;
-  state.counters["of_f32_peak"] = flops / best / top.f32_flops;
+  state.counters["of_f32_peak"] = flops / best / top.flops_per_s;
 }
 
 int scaled(int n) { return device()->caps().software ? std::max(n / 16, 1) : n; }

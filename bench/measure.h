@@ -1,4 +1,4 @@
-// Times a graph and reports it against the adapter's ceilings.
+// Times a graph and reports it against the adapter's peaks.
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 

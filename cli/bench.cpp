@@ -1,5 +1,5 @@
-// pteryx bench: tokens per second of prompts and of generated text. SPDX-License-Identifier:
-// BSD-3-Clause
+// pteryx bench: tokens per second of prompts and of generated text; of other programs, see
+// program_bench.h. SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "model.h"
-
-#include "pteryx/session/native/blocking.h"
+#include "program_bench.h"
+#include "token_runs.h"
 
 namespace pteryx::cli {
 namespace {
@@ -23,8 +23,11 @@ struct Options {
   std::vector<int64_t> prompts = {128, 512};
   std::vector<int64_t> contexts = {0};
   int64_t tokens = 128;
+  std::string method;
+  std::vector<std::string> shapes;
   int repeats = 5;
   bool as_json = false;
+  bool asks_for_tokens = false;  // -p, -n or -c was given
 };
 
 struct Row {
@@ -34,38 +37,6 @@ struct Row {
   std::vector<double> speeds;  // tokens per second, of each repeat
   double host_us = 0;          // of the host's own work, per step
 };
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-std::vector<TokenId> some_tokens(int64_t count, int64_t vocabulary) {
-  std::vector<TokenId> ids(static_cast<size_t>(count));
-  for (size_t i = 0; i < ids.size(); ++i)
-    ids[i] = static_cast<TokenId>((i * 2654435761U) % static_cast<uint64_t>(vocabulary));
-  return ids;
-}
-
-Status wait_all(Steps& steps) {
-  while (steps.under_way() > 0) {
-    auto token = blocking::take(steps);
-    if (!token.ok()) return std::move(token).status();
-  }
-  return {};
-}
-
-// A prompt in chunks, until the token after it is there.
-Status read_prompt(llm::Sequence& s, std::span<const TokenId> ids) {
-  const auto chunk = static_cast<size_t>(s.model().info().chunk);
-  for (size_t at = 0; at < ids.size(); at += chunk) {
-    const size_t count = std::min(chunk, ids.size() - at);
-    const bool last = at + count == ids.size();
-    const auto position = static_cast<int64_t>(at);
-    PTERYX_TRY(last ? blocking::start(s.steps(), ids.subspan(at, count), position)
-                    : blocking::feed(s.steps(), ids.subspan(at, count), position));
-  }
-  return wait_all(s.steps());
-}
 
 Result<Row> bench_prompt(llm::Sequence& s, int64_t count, int repeats) {
   Row row{.test = fmt::format("prompt {}", count), .tokens = count};
@@ -79,28 +50,15 @@ Result<Row> bench_prompt(llm::Sequence& s, int64_t count, int repeats) {
   return row;
 }
 
-// New tokens from a context of that length on. Speed does not depend on what the caches hold, so
-// they are not filled first.
+// New tokens from a context of that length on.
 Result<Row> bench_text(llm::Sequence& s, int64_t context, int64_t count, int repeats) {
   Row row{.test = fmt::format("text {}", count), .tokens = count, .context = context};
-  Steps& steps = s.steps();
   double host = 0;
   for (int i = -1; i < repeats; ++i) {
     PTERYX_TRY(InterruptGuard::check());
-    const TokenId first = 1;
-    PTERYX_TRY(blocking::start(steps, std::span(&first, 1), context));
-    PTERYX_TRY(wait_all(steps));
+    PTERYX_TRY(begin_text(s, context));
     const auto start = Clock::now();
-    host = 0;
-    int64_t started = 0;
-    for (int64_t taken = 0; taken < count; ++taken) {
-      const auto before = Clock::now();
-      for (; started < count && steps.can_start(); ++started)
-        PTERYX_TRY(blocking::start_next(steps, context + 1 + started));
-      host += seconds_since(before);
-      auto token = blocking::take(steps);
-      if (!token.ok()) return std::move(token).status();
-    }
+    PTERYX_ASSIGN(host, continue_text(s, context, count));
     if (i >= 0) row.speeds.push_back(static_cast<double>(count) / seconds_since(start));
   }
   row.host_us = host / static_cast<double>(count) * 1e6;
@@ -154,6 +112,17 @@ json as_json(const OpenedModel& m, const std::vector<Row>& rows, uint64_t bytes)
 int bench(const Options& o) {
   const InterruptGuard guard;
   Progress progress("opening " + o.model.path);
+  if (!o.method.empty() || !o.shapes.empty() || !runs_as_language_model(o.model)) {
+    if (const Status s = refuse_token_options(o.asks_for_tokens, o.model.path); !s.ok())
+      return fail(s);
+    return bench_program({.run = o.model.run,
+                          .path = o.model.path,
+                          .method = o.method,
+                          .shapes = o.shapes,
+                          .repeats = o.repeats,
+                          .as_json = o.as_json},
+                         progress);
+  }
   const auto opened = open_model(o.model, progress);
   if (!opened.ok()) return fail(opened.status());
   const llm::Model& m = *opened->model;
@@ -197,8 +166,10 @@ int bench(const Options& o) {
 void add_bench(CLI::App& app, Action& action) {
   auto o = std::make_shared<Options>();
   o->model.ids_only = true;
-  CLI::App* sub = app.add_subcommand("bench", "Measure prefill and decode speed");
+  CLI::App* sub = app.add_subcommand(
+      "bench", "Measure prefill and decode speed of a language model, or calls of any program");
   add_model_arguments(*sub, o->model);
+  sub->get_option("--precision")->default_str("f16 for language models, else f32");
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   add_numbers<int64_t>(*sub, "-p,--prompt", o->prompts, {1, kMost},
                        "prompt lengths to measure, in tokens");
@@ -206,9 +177,14 @@ void add_bench(CLI::App& app, Action& action) {
                       "number of new tokens to measure; 0: none");
   add_numbers<int64_t>(*sub, "-c,--context", o->contexts, {0, kMost},
                        "context lengths to generate from");
+  add_measured_method(*sub, o->method, o->shapes);
   add_number<int>(*sub, "-r,--repeats", o->repeats, {1, 1000}, "repeats of each measurement");
   add_json(*sub, o->as_json, "print as JSON");
-  sub->callback([o, &action] { action = [o] { return bench(*o); }; });
+  sub->callback([o, sub, &action] {
+    for (const char* name : {"--prompt", "--tokens", "--context"})
+      o->asks_for_tokens = o->asks_for_tokens || sub->get_option(name)->count() > 0;
+    action = [o] { return bench(*o); };
+  });
 }
 
 }  // namespace pteryx::cli

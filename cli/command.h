@@ -60,6 +60,7 @@ void add_synth(CLI::App& app, Action& action);
 void add_generate(CLI::App& app, Action& action);
 void add_chat(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
+void add_profile(CLI::App& app, Action& action);
 void add_eval(CLI::App& app, Action& action);
 void add_cache(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);

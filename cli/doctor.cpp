@@ -33,6 +33,17 @@ json limits_json(const gpu::Caps& c) {
   return limits;
 }
 
+json capabilities_json(const gpu::Caps& c) {
+  return {{"f16", c.f16},
+          {"subgroups", c.subgroups},
+          {"subgroup_min", c.subgroup_min},
+          {"subgroup_max", c.subgroup_max},
+          {"subgroup_matrix", c.subgroup_matrix},
+          {"dot4", c.dot4},
+          {"timestamps", c.timestamps},
+          {"software", c.software}};
+}
+
 json adapter_json(const gpu::AdapterReport& a) {
   const gpu::Caps& c = a.caps;
   return {{"name", a.name},
@@ -44,15 +55,7 @@ json adapter_json(const gpu::AdapterReport& a) {
           {"driver", c.driver},
           {"problem", a.problem},
           {"masked", c.masked},
-          {"capabilities",
-           {{"f16", c.f16},
-            {"subgroups", c.subgroups},
-            {"subgroup_min", c.subgroup_min},
-            {"subgroup_max", c.subgroup_max},
-            {"subgroup_matrix", c.subgroup_matrix},
-            {"dot4", c.dot4},
-            {"timestamps", c.timestamps},
-            {"software", c.software}}},
+          {"capabilities", capabilities_json(c)},
           {"limits", limits_json(c)}};
 }
 
@@ -108,6 +111,7 @@ int run(bool as_json) {
     if (device.ok())
       whole["default"] = {{"adapter", (*device)->caps().adapter},
                           {"provider", (*device)->caps().provider},
+                          {"capabilities", capabilities_json((*device)->caps())},
                           {"limits", limits_json((*device)->caps())}};
     else
       whole["problem"] = device.status().message();

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "command.h"
+#include "kernel_folder.h"
 #include "limits_file.h"
 
 #include "pteryx/base/output_file.h"
@@ -22,6 +23,7 @@ struct Options {
   std::vector<std::string> data_files;
   RunOptions run;  // of the environment alone
   std::string dot;
+  std::string kernels;
   std::optional<std::string> limits;
   bool as_json = false;
 };
@@ -222,6 +224,23 @@ json method_json(const MethodReport& m, bool limits) {
   return j;
 }
 
+// For a GPU of these limits, or the one that would be used.
+Result<std::vector<std::string>> export_kernels(const Options& o,
+                                                const std::optional<gpu::Caps>& limits) {
+  PTERYX_TRY(check_kernel_folder(o.kernels));
+  KernelOptions options{.data_files = o.data_files,
+                        .caps = limits.value_or(gpu::Caps()),
+                        .precision = o.run.precision,
+                        .routes = o.run.routes};
+  if (!limits) {
+    Progress progress("opening the GPU");
+    PTERYX_ASSIGN(const std::shared_ptr<gpu::Device> device, open_gpu(o.run, &progress));
+    options.caps = device->caps();
+  }
+  PTERYX_ASSIGN(const std::vector<KernelText> kernels, list_kernels(o.model, options));
+  return write_kernels(o.kernels, kernels);
+}
+
 int run(const Options& o) {
   if (const Status s = expect_program(o.model); !s.ok()) return fail(s);
   InspectOptions options{.data_files = o.data_files,
@@ -246,6 +265,12 @@ int run(const Options& o) {
     }
     if (const Status s = write_file(o.dot, text); !s.ok()) return fail(s);
   }
+  std::vector<std::string> files;
+  if (!o.kernels.empty()) {
+    auto written = export_kernels(o, options.limits);
+    if (!written.ok()) return fail(written.status());
+    files = std::move(written).value();
+  }
   if (o.as_json) {
     json j = {{"path", report->path},
               {"file_bytes", report->file_bytes},
@@ -253,9 +278,12 @@ int run(const Options& o) {
     j["methods"] = json::array();
     for (const MethodReport& m : report->methods)
       j["methods"].push_back(method_json(m, o.limits.has_value()));
+    if (!o.kernels.empty()) j["kernels"] = {{"folder", o.kernels}, {"files", files}};
     print_json(j);
   } else {
     print_text(*report, o.limits.has_value());
+    if (!o.kernels.empty())
+      print("\n{} kernel{} in {}\n", files.size(), files.size() == 1 ? "" : "s", o.kernels);
   }
   return kSuccess;
 }
@@ -269,6 +297,10 @@ void add_inspect(CLI::App& app, Action& action) {
   sub->add_option("model", o->model, "program (.pte)")->required()->type_name("MODEL.pte");
   add_data_option(*sub, o->data_files);
   sub->add_option("--graph", o->dot, "write the graph in Graphviz' format")->type_name("OUT.dot");
+  sub->add_option("--kernels", o->kernels,
+                  "write every kernel here as it is compiled, for the GPU that would be used or, "
+                  "without opening it, for one of --limits")
+      ->type_name("DIR");
   sub->add_option("--limits", o->limits,
                   "say what does not fit a GPU of these limits and what is split for it: WebGPU's "
                   "defaults, or those in a file that `pteryx doctor --json` wrote")

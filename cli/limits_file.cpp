@@ -45,6 +45,45 @@ Result<gpu::Caps> caps_of(const Json& limits) {
   return caps;
 }
 
+struct Flag {
+  std::string_view name;
+  bool gpu::Caps::* field;
+};
+constexpr Flag kFlags[] = {
+    {"f16", &gpu::Caps::f16},
+    {"subgroups", &gpu::Caps::subgroups},
+    {"subgroup_matrix", &gpu::Caps::subgroup_matrix},
+    {"dot4", &gpu::Caps::dot4},
+    {"timestamps", &gpu::Caps::timestamps},
+    {"software", &gpu::Caps::software},
+};
+
+// What the GPU of a report can do besides; reports of older versions do not say.
+Status add_capabilities(const Json& document, gpu::Caps& caps) {
+  if (!document.is_object() || !document.contains("default")) return {};
+  const Json& chosen = document["default"];
+  if (!chosen.contains("capabilities")) return {};
+  const Json& list = chosen["capabilities"];
+  if (!list.is_object()) {
+    return invalid_program(
+        fmt::format("capabilities: expected a JSON object, got {}", list.type_name()));
+  }
+  for (const auto& [name, value] : list.items()) {
+    const auto* const flag = std::ranges::find(kFlags, name, &Flag::name);
+    const bool size = name == "subgroup_min" || name == "subgroup_max";
+    if (flag != std::end(kFlags) && value.is_boolean()) {
+      caps.*flag->field = value.get<bool>();
+    } else if (size && value.is_number_unsigned() && value.get<uint64_t>() <= 1024) {
+      (name == "subgroup_min" ? caps.subgroup_min : caps.subgroup_max) = value.get<uint32_t>();
+    } else {
+      return invalid_program(
+          fmt::format("capability '{}': expected one that `doctor` tells, got {}", excerpt(name),
+                      value.is_number() ? value.dump() : value.type_name()));
+    }
+  }
+  return {};
+}
+
 // The object of limits in a document.
 Result<Json> limits_in(const Json& document) {
   if (!document.is_object() || !document.contains("providers")) return document;
@@ -57,14 +96,20 @@ Result<Json> limits_in(const Json& document) {
   return Json((*chosen)["limits"]);
 }
 
+Result<gpu::Caps> caps_in(const Json& document) {
+  PTERYX_ASSIGN(const Json limits, limits_in(document));
+  PTERYX_ASSIGN(gpu::Caps caps, caps_of(limits));
+  PTERYX_TRY(add_capabilities(document, caps));
+  return caps;
+}
+
 }  // namespace
 
 Result<gpu::Caps> read_limits(const std::string& from) {
   if (from == "default") return gpu::Caps();
   PTERYX_ASSIGN(const std::string text, read_all(from, kLargestFile));
   PTERYX_ASSIGN(const Json document, parse_json(text, from, {.unique = true}));
-  auto limits = limits_in(document);
-  auto caps = limits.ok() ? caps_of(*limits) : Result<gpu::Caps>(std::move(limits).status());
+  auto caps = caps_in(document);
   if (!caps.ok()) return std::move(caps).status().during("reading limits from " + from);
   return caps;
 }

@@ -97,6 +97,7 @@ int run(int argc, char** argv) {
   add_chat(app, action);
   add_convert(app, action);
   add_bench(app, action);
+  add_profile(app, action);
   add_eval(app, action);
   add_run(app, action);
   add_inspect(app, action);

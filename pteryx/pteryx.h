@@ -43,6 +43,8 @@ class Device;
 struct Counters;
 }  // namespace gpu
 
+class Profile;  // pteryx/profile.h
+
 // The DType of a C++ type.
 template <typename T>
 constexpr DType dtype_of() {
@@ -115,6 +117,9 @@ struct ValueInfo {
   Dims dims;             // upper bound
   bool dynamic = false;  // a smaller size is allowed
   Value fixed = {};      // of an input that is not a tensor: the only value it takes
+  // Of an input whose elements are indices of something with a size that the file fixes: they are
+  // below this.
+  std::optional<int64_t> index_bound = {};
 };
 
 struct MethodInfo {
@@ -162,6 +167,7 @@ struct RunOptions {
   // that is possible. Outputs behind the 64th are always wanted. Where none is read, an index
   // outside its tensor that the program computed is an error of the next run that reads one.
   uint64_t outputs = kAllOutputs;
+  Profile* profile = nullptr;  // takes note of what the run costs; outlives it
 };
 
 // A run that is under way: never waits. Destroyed before it is finished, it ends where it is.

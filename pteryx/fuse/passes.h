@@ -66,9 +66,12 @@ CacheTypes set_cache_type(Graph& g, DType type, const std::set<SharedPlace>& fix
 // Adds the places of state that other methods share and that cannot be of that type in this one.
 void find_fixed_caches(const Graph& g, DType type, std::set<SharedPlace>& fixed);
 
-// For a method (tokens [1, S], position [1]) -> logits: adds the input `settings` and the output
-// `token`, drawn from the logits on the GPU, and a history of tokens by position. False if the
-// method is not of that form.
+// Whether a method is (tokens [1, S], position [1]) -> logits, over caches.
+bool is_language_model(const Graph& g);
+// Adds to such a method the input `settings` and the output `token`, drawn from the logits on the
+// GPU, and a history of tokens by position. False if it is not of that form.
 bool append_sampling(Graph& g, const OpLookup& ops);
+// That history; null where the method draws no tokens.
+const graph::Tensor* token_history(const Graph& g);
 
 }  // namespace pteryx::fuse

@@ -103,13 +103,17 @@ struct Writer {
 
 }  // namespace
 
-bool append_sampling(Graph& g, const OpLookup& ops) {
-  const int64_t capacity = Capacity(g).find();
-  if (g.has_jumps || g.inputs.size() != 2 || g.outputs.size() != 1 || capacity == 0) return false;
+bool is_language_model(const Graph& g) {
+  if (g.has_jumps || g.inputs.size() != 2 || g.outputs.size() != 1) return false;
   const Tensor* logits = g.tensor(g.outputs[0]);
-  if (!is_index(g.tensor(g.inputs[0]), 2) || !is_index(g.tensor(g.inputs[1]), 1) ||
-      logits == nullptr || !is_float(logits->dtype) || logits->max.rank() < 2)
-    return false;
+  return is_index(g.tensor(g.inputs[0]), 2) && is_index(g.tensor(g.inputs[1]), 1) &&
+         logits != nullptr && is_float(logits->dtype) && logits->max.rank() >= 2 &&
+         Capacity(g).find() != 0;
+}
+
+bool append_sampling(Graph& g, const OpLookup& ops) {
+  if (!is_language_model(g)) return false;
+  const int64_t capacity = Capacity(g).find();
   Writer w{g, ops};
   const ValueId settings =
       w.g.add(Tensor{.dtype = DType::kI32, .max = {kSettingsWords}}, "sampling settings");
@@ -132,6 +136,13 @@ bool append_sampling(Graph& g, const OpLookup& ops) {
   g.outputs.push_back(token);
   number_scalars(g);
   return true;
+}
+
+const Tensor* token_history(const Graph& g) {
+  for (const Node& n : g.nodes) {
+    if (n.op != nullptr && n.op->name == kRemember) return g.tensor(n.args[1]);
+  }
+  return nullptr;
 }
 
 }  // namespace pteryx::fuse

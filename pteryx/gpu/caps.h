@@ -21,7 +21,8 @@ struct Caps {
   bool subgroup_matrix = false;  // f16 x f16 -> f32, 16x16x16
   bool dot4 = false;             // dot4I8Packed
   bool timestamps = false;
-  bool software = false;  // a CPU pretending
+  double timestamp_ns = 1;  // of one tick
+  bool software = false;    // a CPU pretending
 
   // Limits, as WebGPU promises them everywhere.
   uint64_t max_buffer_bytes = uint64_t{256} << 20;

@@ -22,6 +22,7 @@ enum class BufferId : uint32_t { kNone = 0 };
 enum class PipelineId : uint32_t { kNone = 0 };
 enum class BindGroupId : uint32_t { kNone = 0 };
 enum class Ticket : uint32_t { kNone = 0 };
+enum class TimerId : uint32_t { kNone = 0 };
 
 enum class BufferKind : uint8_t {
   kStorage,   // read and written by shaders, source and target of copies and writes; zero at
@@ -80,6 +81,17 @@ struct Copy {
   BufferId dst = BufferId::kNone;
   uint64_t dst_offset = 0;
   uint64_t size = 0;
+};
+
+// What a submit is timed with, and what it took. WebGPU times passes, so that dispatches that are
+// timed one by one have a pass each, which is slower than what it measures.
+struct Timing {
+  enum class Each : uint8_t { kSubmit, kDispatch };
+  TimerId timer = TimerId::kNone;
+  Each each = Each::kSubmit;
+  // Of the host, filled in by submit_timed.
+  uint64_t encode_ns = 0;
+  uint64_t submit_ns = 0;
 };
 
 // What was asked of the device since it was made. Tests assert on differences.
@@ -141,6 +153,21 @@ class Device {
   // A dispatch whose grid has a zero is left out. Reports errors that callbacks recorded since the
   // last call.
   virtual Status submit(std::span<const Dispatch> dispatches, std::span<const Copy> copies) = 0;
+
+  // Timers are there where caps().timestamps says so (kUnsupported elsewhere), and have room for so
+  // many passes.
+  virtual TimerId create_timer(uint32_t /*passes*/) { return TimerId::kNone; }
+  virtual void destroy(TimerId /*timer*/) {}
+  // The same as submit, timed. A timer holds one submit at a time.
+  virtual Status submit_timed(std::span<const Dispatch> /*dispatches*/,
+                              std::span<const Copy> /*copies*/, Timing& /*timing*/) {
+    return unsupported("the device has no timestamps");
+  }
+  // Begin and end of each pass of the submit that it timed last, pairs of u64 ticks of
+  // caps().timestamp_ns. Dispatches without workgroups have none.
+  virtual Result<Ticket> read_times(TimerId /*timer*/) {
+    return unsupported("the device has no timestamps");
+  }
 
   // Starts mapping [offset, offset+size) of a kReadback buffer; completes after all work submitted
   // before.

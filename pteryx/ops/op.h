@@ -203,6 +203,7 @@ struct DispatchDesc {
   bool f16 = false;  // text uses f16
   bool subgroups = false;
   bool subgroup_matrix = false;
+  double flops = 0;  // that it computes, for profiles; 0: work.h tells
 };
 
 // What a plan is made for: capabilities, routes forced for tests, and how exact matrix
@@ -237,6 +238,7 @@ struct PlannedDispatch {
   bool f16 = false;
   bool subgroups = false;
   bool subgroup_matrix = false;
+  double flops = 0;
 };
 
 // A constant of the file in another layout, made on the GPU before its first use.

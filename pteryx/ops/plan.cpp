@@ -203,6 +203,7 @@ Status Plan::dispatch_kernel(const Node& n, const DispatchDesc& desc, const Kern
   d.f16 = kernel.f16;
   d.subgroups = kernel.subgroups;
   d.subgroup_matrix = kernel.subgroup_matrix;
+  d.flops = desc.flops;
   dispatches.push_back(std::move(d));
   return pack(n, *this, repacks);
 }
@@ -264,6 +265,7 @@ Status Plan::dispatch(const Node& n, DispatchDesc desc) {
   d.f16 = desc.f16;
   d.subgroups = desc.subgroups;
   d.subgroup_matrix = desc.subgroup_matrix;
+  d.flops = desc.flops;
   dispatches.push_back(std::move(d));
   return pack(n, *this, repacks);
 }

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "pteryx/base/excerpt.h"
-#include "pteryx/graph/build.h"
 #include "pteryx/fuse/passes.h"
+#include "pteryx/graph/build.h"
 #include "pteryx/ops/schema.h"
 #include "pteryx/ops/table.h"
 #include "pteryx/program/program.h"
@@ -193,6 +193,10 @@ MethodInfo describe_method(const Graph& g, const Layout& layout) {
   MethodInfo info;
   info.name = g.method;
   for (const ValueId id : g.inputs) info.inputs.push_back(describe_value(g, id));
+  for (const Layout::IndexLimit& limit : layout.index_limits) {
+    std::optional<int64_t>& bound = info.inputs[limit.input].index_bound;
+    if (limit.extent) bound = std::min(bound.value_or(*limit.extent), *limit.extent);
+  }
   for (const ValueId id : g.outputs) {
     info.outputs.push_back(describe_value(g, id));
     info.outputs.back().dynamic = !layout.is_static;
@@ -201,6 +205,18 @@ MethodInfo describe_method(const Graph& g, const Layout& layout) {
   info.host_bytes = layout.memory.host;
   info.state_bytes = layout.memory.state;
   return info;
+}
+
+Result<bool> is_language_model(const std::string& path,
+                               const std::vector<std::string>& data_files) {
+  PTERYX_ASSIGN(const program::Program program, program::Program::open(path, data_files));
+  const auto is_of_one = [&](std::string_view method) {
+    const program::MethodRecord* const record = program.find(method);
+    if (record == nullptr) return false;
+    const auto graphs = graph::build_graphs(program, std::span(&record, 1), ops::lookup());
+    return graphs.front().ok() && fuse::is_language_model(*graphs.front());
+  };
+  return is_of_one("forward") || (is_of_one("prefill") && is_of_one("decode"));
 }
 
 Result<ProgramReport> inspect(const std::string& path, const InspectOptions& options) {

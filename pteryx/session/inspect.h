@@ -67,6 +67,10 @@ struct InspectOptions {
   std::string routes = {};
   std::optional<gpu::Caps> limits = {};  // of a device to plan for; none: there are no limits
 };
+// Whether a program's methods are those of a language model, which Steps::find() would find in it.
+// Errors: those of reading the file.
+Result<bool> is_language_model(const std::string& path, const std::vector<std::string>& data_files);
+
 // Errors: those of reading the file. Operators that cannot run are in the report.
 Result<ProgramReport> inspect(const std::string& path, const InspectOptions& options);
 

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "pteryx/graph/build.h"
 #include "pteryx/fuse/passes.h"
+#include "pteryx/graph/build.h"
 #include "pteryx/ops/table.h"
 #include "pteryx/session/impl.h"
 #include "pteryx/session/inspect.h"
@@ -140,8 +140,8 @@ Status SessionLoad::Impl::build_graphs() {
     if (!graph.ok()) return during(std::move(graph).status(), method);
     if (options.all_logits) fuse::keep_all_logits(*graph);
     fuse::run_passes(*graph, ops::lookup(),
-                      {.fuse = options.testing.fuse,
-                       .most_constant_bytes = most_constant_bytes(session->device->caps())});
+                     {.fuse = options.testing.fuse,
+                      .most_constant_bytes = most_constant_bytes(session->device->caps())});
     planned.push_back({.graph = std::move(graph).value()});
   }
   return {};

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/profile.h"
 #include "pteryx/session/impl.h"
 
 namespace pteryx {
@@ -31,9 +32,13 @@ Result<Run> Session::start(std::string_view method, std::span<const Value> input
                            const RunOptions& options) {
   exec::Method* const m = find(method);
   if (m == nullptr) return invalid_argument(fmt::format("there is no method '{}'", method));
-  PTERYX_ASSIGN(const uint64_t number,
-                m->runner().begin(
-                    {.inputs = inputs, .state = &m->states().state(), .outputs = options.outputs}));
+  PTERYX_ASSIGN(
+      const uint64_t number,
+      m->runner().begin(
+          {.inputs = inputs,
+           .state = &m->states().state(),
+           .outputs = options.outputs,
+           .profiler = options.profile == nullptr ? nullptr : &options.profile->profiler()}));
   return Run(*m, number);
 }
 

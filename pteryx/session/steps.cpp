@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/fuse/passes.h"
 #include "pteryx/session/exec/inputs.h"
 #include "pteryx/session/exec/method.h"
 
@@ -18,15 +19,7 @@ constexpr size_t kPosition = 1;
 constexpr size_t kLogits = 0;
 constexpr size_t kToken = 1;
 
-// The tokens by position that sampling keeps; null where the method does not sample.
-const graph::Tensor* history_of(const graph::Graph& g) {
-  for (const graph::Node& n : g.nodes) {
-    if (n.op != nullptr && n.op->name == ops::kRememberOp) return g.tensor(n.args[1]);
-  }
-  return nullptr;
-}
-
-bool draws_tokens(const exec::Method& m) { return history_of(m.graph()) != nullptr; }
+bool draws_tokens(const exec::Method& m) { return fuse::token_history(m.graph()) != nullptr; }
 
 bool takes_all_positions(const graph::Graph& g) {
   return numel(g.tensor(g.inputs[kPosition])->max) > 1;
@@ -107,6 +100,7 @@ Status Steps::begin(Begun what, std::span<const TokenId> tokens, int64_t positio
                              std::span<const int32_t>(settings_))};
   request.inputs = inputs_;
   request.state = state_;
+  request.profiler = profiler_;
   PTERYX_ASSIGN(run_, method_->runner().begin(request));
   begun_ = what;
   begun_fed_ = request.fed;
@@ -197,8 +191,10 @@ Result<std::optional<TokenId>> Steps::take() {
     token = drawn_token_;
   } else {
     if (ahead_ == nullptr) return invalid_argument("no run is under way");
+    if (profiler_ != nullptr) profiler_->wait();
     PTERYX_ASSIGN(token, ahead_->take());
     if (!token) return std::optional<TokenId>();
+    if (profiler_ != nullptr) profiler_->waited();
     const std::optional<int64_t> given = std::exchange(taken_, std::nullopt);
     if (*token >= 0) taken_ = *token;
     if (fed_[oldest % fed_.size()] && given) PTERYX_TRY(check_fed(*given));
@@ -229,7 +225,7 @@ uint32_t Steps::under_way() const {
 
 Result<int64_t> Steps::capacity(const Session& session) {
   PTERYX_ASSIGN(const Methods methods, find(session));
-  return history_of(session.find(methods.prompt)->graph())->max[0];
+  return fuse::token_history(session.find(methods.prompt)->graph())->max[0];
 }
 
 }  // namespace pteryx

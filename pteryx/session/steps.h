@@ -42,6 +42,8 @@ class Steps {
   Steps& operator=(const Steps&) = delete;
 
   void set(const Sampling& sampling) { settings_ = ops::words_of(sampling); }
+  // Takes note of what steps cost from now on, and of waiting for their tokens; null: nobody does.
+  void set(Profile* profile) { profiler_ = profile == nullptr ? nullptr : &profile->profiler(); }
 
   // Each of these begins something that is done once advance() says true, and not before anything
   // else is begun. Errors: kInvalidArgument for tokens outside the vocabulary, kDevice.
@@ -103,6 +105,7 @@ class Steps {
   // Of token_; null: start() is done once its token is there, as it is with prompt_.
   std::unique_ptr<exec::DecodeAhead> ahead_;
   ops::SamplingWords settings_ = ops::words_of({});
+  exec::Profiler* profiler_ = nullptr;
 
   Begun begun_ = Begun::kNothing;
   bool begun_fed_ = false;

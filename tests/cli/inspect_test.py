@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from cli import BAD_FILE, DECODERS, FIXTURES, LLM, NO_LIBRARY, OPS, STATE, VALUES, TestCase, case, manifest
+from cli import BAD_FILE, DECODERS, FIXTURES, LLM, NO_GPU, NO_LIBRARY, OPS, STATE, USAGE, VALUES, TestCase, case, manifest
 
 
 class Inspect(TestCase):
@@ -198,6 +198,85 @@ class Graph(Inspect):
     def test_that_cannot_be_written(self):
         message = self.fail_with(BAD_FILE, "inspect", OPS / "add.pte", "--graph", "/nonexistent/graph.dot", env=NO_LIBRARY)
         self.assertIn("cannot write /nonexistent/graph.dot", message)
+
+
+class Kernels(Inspect):
+    MARK = "// A kernel as Pteryx compiles it, written by `pteryx inspect --kernels`."
+
+    def setUp(self):
+        super().setUp()
+        self.kernels = self.folder / "kernels"
+
+    def files(self):
+        return {path.name: path.read_text() for path in self.kernels.iterdir()}
+
+    def test_one_file_for_each_kernel(self):
+        text = self.text(OPS / "add.pte", "--kernels", self.kernels, "--limits", "default")
+        self.assertTrue(text.endswith(f"\n1 kernel in {self.kernels}\n"), text)
+        [(name, text)] = self.files().items()
+        self.assertRegex(name, r"^[A-Za-z0-9_-]+\.wgsl$")
+        self.assertTrue(name.startswith("binary-"), name)
+        self.assertEqual(text.splitlines()[0], self.MARK)
+        self.assertIn("// forward, at the bound: aten.add.Tensor, node 0\n//   1 x 1 x 1 workgroups, 1 in all\n"
+                      "//   binding 0: params, ", text)
+        self.assertIn("//   binding 1: f32 [7, 33]\n//   binding 2: f32 [7, 33]\n//   binding 3: f32 [7, 33], written\n", text)
+        self.assertIn("fn main(", text)
+        self.assertNotIn("#if", text)
+
+    def test_of_the_gpu_that_would_be_used(self):
+        report = self.succeed_json("inspect", OPS / "add.pte", "--kernels", self.kernels, "--json")
+        self.assertEqual(report["kernels"], {"folder": str(self.kernels), "files": sorted(self.files())})
+        self.fail_with(NO_GPU, "inspect", OPS / "add.pte", "--kernels", self.kernels, env=NO_LIBRARY)
+
+    def test_capabilities_of_another_machine(self):
+        model = LLM / "qwen3_like_q4.pte"
+        capabilities = {"f16": True, "subgroups": True, "subgroup_min": 32, "subgroup_max": 32, "subgroup_matrix": True, "dot4": True}
+        default = {"adapter": "x", "provider": "dawn", "limits": {"max_invocations": 1024, "max_workgroup_size_x": 1024,
+                                                                 "max_workgroup_bytes": 49152}}
+        self.text(model, "--kernels", self.kernels, "--limits", self.write("plain.json", json.dumps({"providers": [], "default": default})))
+        plain = self.files()
+        default["capabilities"] = capabilities
+        report = self.write("capable.json", json.dumps({"providers": [], "default": default}))
+        self.text(model, "--kernels", self.kernels, "--limits", report)
+        self.assertNotEqual(plain, self.files())
+        self.assertFalse(any("enable subgroups;" in text for text in plain.values()))
+        self.assertTrue(any("enable subgroups;" in text for text in self.files().values()))
+        for wrong in ({"f16": 1}, {"f17": True}, {"subgroup_min": -1}, []):
+            default["capabilities"] = wrong
+            report = self.write("wrong.json", json.dumps({"providers": [], "default": default}))
+            with self.subTest(wrong):
+                self.assertIn("capabilit", self.fail_with(BAD_FILE, "inspect", model, "--limits", report, env=NO_LIBRARY))
+
+    def test_language_model_at_one_token_and_the_longest_prompt(self):
+        model = LLM / "qwen3_like_q4.pte"
+        self.text(model, "--kernels", self.kernels, "--limits", "default")
+        text = "".join(self.files().values())
+        longest = next(m for m in self.json(model)["methods"] if m["name"] == "forward")["inputs"][0]["dims"][1]["max"]
+        self.assertGreater(longest, 1)
+        for sizes in ("1 token at position 0", f"{longest} tokens at position 0"):
+            self.assertIn(f"// forward, {sizes}: et_vk.linear_q4gsw.default, node", text)
+        self.assertRegex(text, r"// forward, 1 token at position [1-9]\d*: ")
+        self.assertIn(": pteryx.sample, node", text)
+        self.assertIn("decode-advance.wgsl", self.files())
+
+    def test_a_folder_of_its_own(self):
+        self.kernels.mkdir()
+        (self.kernels / "mine.wgsl").write_text("fn main() {}\n")
+        message = self.fail_with(USAGE, "inspect", OPS / "add.pte", "--kernels", self.kernels, "--limits", "default", env=NO_LIBRARY)
+        self.assertIn(f"expected a folder that is empty or holds kernels written before, got {self.kernels} with 'mine.wgsl' in it", message)
+        self.assertEqual(list(self.files()), ["mine.wgsl"])
+        (self.kernels / "mine.wgsl").unlink()
+        self.text(LLM / "qwen3_like_q4.pte", "--kernels", self.kernels, "--limits", "default")
+        self.assertGreater(len(self.files()), 5)
+        self.text(OPS / "add.pte", "--kernels", self.kernels, "--limits", "default")  # those of the other model go
+        self.assertEqual(len(self.files()), 1)
+
+    def test_that_cannot_be_written(self):
+        (self.folder / "file").write_text("")
+        for folder in (self.folder / "file", "/proc/nonexistent/kernels"):
+            with self.subTest(folder):
+                message = self.fail_with(BAD_FILE, "inspect", OPS / "add.pte", "--kernels", folder, "--limits", "default", env=NO_LIBRARY)
+                self.assertIn(str(folder), message)
 
 
 class Wrong(Inspect):

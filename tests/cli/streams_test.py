@@ -12,7 +12,7 @@ WITHOUT_GPU = (["ops"], ["ops", "--json"], ["inspect", OPS / "add.pte"], ["inspe
                ["generate", "--help"], ["--version"], ["completion", "bash"], ["man"], ["cache", "list"])
 WITH_GPU = (["doctor"], ["verify", VALUES, "--only", "int_input"], ["run", VALUES / "methods.pte", "-m", "get_vocab_size"],
             ["generate", MODEL, "--prompt-ids", "1,2", "-n", "2"], ["eval", MODEL, "--ids", "1,2,3"],
-            ["bench", MODEL, "-p", "4", "-n", "0", "-r", "1"])
+            ["bench", MODEL, "-p", "4", "-n", "0", "-r", "1"], ["profile", MODEL, "-p", "4", "-n", "0"])
 
 
 class Streams(TestCase):

@@ -20,6 +20,7 @@ COMMANDS = {
     "generate": (["generate", "m.pte", "--prompt-ids", "1"], MODEL),
     "chat": (["chat", "m.pte"], MODEL),
     "bench": (["bench", "m.pte"], MODEL),
+    "profile": (["profile", "m.pte", "-p", "4", "-n", "2"], MODEL),
     "eval": (["eval", "m.pte", "--ids", "1", "2"], MODEL),
     "doctor": (["doctor"], {}),
     "ops": (["ops"], {}),

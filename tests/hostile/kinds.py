@@ -57,6 +57,7 @@ PLACES = {
     "generate": (["generate", "{}", "--prompt-ids", "1", "-n", "2"], {}, ("a GGUF file", "a Hugging Face folder", "a program"), False),
     "chat": (["chat", "{}"], {}, (), False),
     "bench": (["bench", "{}", "-p", "1", "-n", "1"], {}, ("a GGUF file", "a Hugging Face folder", "a program"), False),
+    "profile": (["profile", "{}", "-p", "1", "-n", "1"], {}, ("a GGUF file", "a Hugging Face folder", "a program"), False),
     "eval": (["eval", "{}", "--ids", "1", "2"], {}, ("a GGUF file", "a Hugging Face folder", "a program"), False),
     "run -i": (["run", "m.pte", "-i", "{}.npy", "-i", "{}.npy"], {"m.pte": OPS / "add.pte"}, (), True),
     "run --batch": (["run", "m.pte", "--batch", "{}"], {"m.pte": OPS / "add.pte"}, ("nothing", "an empty file", "/dev/null"), True),

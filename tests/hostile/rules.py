@@ -88,7 +88,7 @@ def output(case, run):
         yield f"control characters on stdout: {text(CONTROL.search(run.stdout)[0])!r}"
     if run.code != OK:
         return
-    if command in ("eval", "bench", "convert", "verify", "run") and NONSENSE.search(run.stdout):
+    if command in ("eval", "bench", "profile", "convert", "verify", "run") and NONSENSE.search(run.stdout):
         yield f"succeeds with {text(NONSENSE.search(run.stdout)[0])} in its output"
     quiet = (">" in case.streams.replace("2>", "").replace("<", "")) or command == "chat" or case.silent
     said = run.stdout if command in FREE_TEXT else run.stdout.strip()  # sampled tokens may be blank; the line they end is not

@@ -32,6 +32,8 @@ COMMANDS = {
     "generate as JSON": (["generate", "m.pte", "--prompt-ids", "1", "-n", "2", "--ignore-end", "--json"],
                          {"m.pte": LLM / "qwen3_like_q4.pte"}, True),
     "bench": (["bench", "m.pte", "-p", "2", "-n", "2", "-r", "1"], {"m.pte": LLM / "qwen3_like_q4.pte"}, True),
+    "bench of a program": (["bench", "m.pte", "-r", "1"], {"m.pte": OPS / "add.pte"}, True),
+    "profile": (["profile", "m.pte", "-p", "2", "-n", "2"], {"m.pte": LLM / "qwen3_like_q4.pte"}, True),
     "eval": (["eval", "m.pte", "--ids", "1", "2", "3"], {"m.pte": LLM / "qwen3_like_q4.pte"}, True),
 }
 FAILS = ("a usage error", "a bad file")

@@ -4,6 +4,7 @@
 #include "programs.h"
 
 #include "pteryx/gpu/testing/compute.h"
+#include "pteryx/session/kernels.h"
 
 namespace pteryx::testing {
 namespace {
@@ -82,6 +83,20 @@ TEST(Counts, AModelHasAsManyPipelinesAsDistinctKernels) {
     if (turn == 0) pipelines = own->counters().pipelines_created;
   }
   EXPECT_EQ(own->counters().pipelines_created, pipelines);
+}
+
+// What `inspect --kernels` writes is what is compiled: as many as loading and running make.
+TEST(Counts, ListedKernelsAreThoseThatAreCompiled) {
+  for (const std::string name : {"ops/add.pte", "ops/linear.pte", "ops/conv2d.pte",
+                                 "ops/mixed_cumsum.pte", "values/methods.pte"}) {
+    SCOPED_TRACE(name);
+    const auto own = gpu::open_or_die();
+    const std::string path = program::testing::fixture_path(name);
+    const auto kernels = list_kernels(path, {.caps = own->caps()});
+    ASSERT_TRUE(kernels.ok()) << kernels.status().message();
+    ASSERT_TRUE(Session::load(path, {.device = own}).ok());
+    EXPECT_EQ(kernels->size(), own->counters().pipelines_created);
+  }
 }
 
 // Bytes up and down follow the live length, not the bound. Other tokens than before, as what did

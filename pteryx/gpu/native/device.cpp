@@ -1,8 +1,7 @@
 // Submission and reading back.
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
-#include <array>
-#include <cstring>
+#include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,7 +14,14 @@ namespace {
 
 constexpr uint64_t kMapAlignment = 8;
 
+using Clock = std::chrono::steady_clock;
+
 bool is_empty(const Grid& grid) { return grid.x == 0 || grid.y == 0 || grid.z == 0; }
+
+uint64_t nanoseconds_since(Clock::time_point start) {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
+}
 
 }  // namespace
 
@@ -71,34 +77,60 @@ Status NativeDevice::submit(std::span<const Dispatch> dispatches, std::span<cons
   PTERYX_TRY(errors_.take());
   for (const Dispatch& d : dispatches) PTERYX_TRY(check(d));
   for (const Copy& c : copies) PTERYX_TRY(check(c));
-  return encode(dispatches, copies);
+  return encode(dispatches, copies, nullptr);
 }
 
-Status NativeDevice::encode(std::span<const Dispatch> dispatches, std::span<const Copy> copies) {
+// Gives the number of dispatches in the pass.
+uint64_t NativeDevice::encode_pass(WGPUCommandEncoder encoder, std::span<const Dispatch> dispatches,
+                                   TimerSlot* timer) {
+  const Functions& f = fn();
+  WGPUComputePassDescriptor desc = WGPU_COMPUTE_PASS_DESCRIPTOR_INIT;
+  WGPUPassTimestampWrites times = WGPU_PASS_TIMESTAMP_WRITES_INIT;
+  if (timer != nullptr) {
+    const uint32_t query = 2 * timer->used++;
+    times.querySet = timer->queries[query / kQueries].get();
+    times.beginningOfPassWriteIndex = query % kQueries;
+    times.endOfPassWriteIndex = query % kQueries + 1;
+    desc.timestampWrites = &times;
+  }
+  const PassHandle pass = own(f, f.CommandEncoderBeginComputePass(encoder, &desc));
+  PipelineId pipeline = PipelineId::kNone;
+  BindGroupId bindings = BindGroupId::kNone;
+  uint64_t dispatched = 0;
+  for (const Dispatch& d : dispatches) {
+    if (is_empty(d.grid)) continue;
+    if (d.pipeline != pipeline) {
+      f.ComputePassEncoderSetPipeline(pass.get(), pipelines_.find(d.pipeline)->handle.get());
+      pipeline = d.pipeline;
+    }
+    if (d.bindings != bindings) {
+      WGPUBindGroup const group = bind_groups_.find(d.bindings)->handle.get();
+      f.ComputePassEncoderSetBindGroup(pass.get(), 0, group, 0, nullptr);
+      bindings = d.bindings;
+    }
+    f.ComputePassEncoderDispatchWorkgroups(pass.get(), d.grid.x, d.grid.y, d.grid.z);
+    ++dispatched;
+  }
+  f.ComputePassEncoderEnd(pass.get());
+  ++counters_.passes;
+  return dispatched;
+}
+
+Status NativeDevice::encode(std::span<const Dispatch> dispatches, std::span<const Copy> copies,
+                            Timing* timing) {
   const Functions& f = fn();
   const EncoderHandle encoder = own(f, f.DeviceCreateCommandEncoder(device_.get(), nullptr));
   PTERYX_TRY(errors_.take());
+  TimerSlot* const timer = timing == nullptr ? nullptr : timers_.find(timing->timer);
   uint64_t dispatched = 0;
-  if (std::ranges::any_of(dispatches, [](const Dispatch& d) { return !is_empty(d.grid); })) {
-    const PassHandle pass = own(f, f.CommandEncoderBeginComputePass(encoder.get(), nullptr));
-    PipelineId pipeline = PipelineId::kNone;
-    BindGroupId bindings = BindGroupId::kNone;
+  if (timing != nullptr && timing->each == Timing::Each::kDispatch) {
     for (const Dispatch& d : dispatches) {
-      if (is_empty(d.grid)) continue;
-      if (d.pipeline != pipeline) {
-        f.ComputePassEncoderSetPipeline(pass.get(), pipelines_.find(d.pipeline)->handle.get());
-        pipeline = d.pipeline;
-      }
-      if (d.bindings != bindings) {
-        WGPUBindGroup const group = bind_groups_.find(d.bindings)->handle.get();
-        f.ComputePassEncoderSetBindGroup(pass.get(), 0, group, 0, nullptr);
-        bindings = d.bindings;
-      }
-      f.ComputePassEncoderDispatchWorkgroups(pass.get(), d.grid.x, d.grid.y, d.grid.z);
-      ++dispatched;
+      if (!is_empty(d.grid)) dispatched += encode_pass(encoder.get(), {&d, 1}, timer);
     }
-    f.ComputePassEncoderEnd(pass.get());
+  } else if (std::ranges::any_of(dispatches, [](const Dispatch& d) { return !is_empty(d.grid); })) {
+    dispatched = encode_pass(encoder.get(), dispatches, timer);
   }
+  if (timer != nullptr) resolve(encoder.get(), *timer);
   for (const Copy& c : copies) {
     if (c.size == 0) continue;
     f.CommandEncoderCopyBufferToBuffer(encoder.get(), buffers_.find(c.src)->handle.get(),
@@ -109,16 +141,21 @@ Status NativeDevice::encode(std::span<const Dispatch> dispatches, std::span<cons
   // wgpu-native ends the process when commands with an error are submitted.
   PTERYX_TRY(errors_.take());
   WGPUCommandBuffer const buffer = commands.get();
+  const auto encoded = timing == nullptr ? Clock::time_point() : Clock::now();
   f.QueueSubmit(queue_.get(), 1, &buffer);
+  if (timing != nullptr) timing->submit_ns = nanoseconds_since(encoded);
   unflushed_bytes_ = 0;
   ++counters_.submits;
-  counters_.passes += dispatched > 0 ? 1 : 0;
   counters_.dispatches += dispatched;
   return errors_.take();
 }
 
 Result<Ticket> NativeDevice::read(BufferId buffer, uint64_t offset, uint64_t size) {
   const Lock lock(gate_);
+  return begin_read(buffer, offset, size);
+}
+
+Result<Ticket> NativeDevice::begin_read(BufferId buffer, uint64_t offset, uint64_t size) {
   PTERYX_TRY(errors_.take());
   BufferSlot* const slot = buffers_.find(buffer);
   if (slot == nullptr) return unknown("the buffer read");

@@ -35,12 +35,14 @@ namespace pteryx::gpu::native {
   X(DeviceCreateComputePipeline)          \
   X(DeviceCreateComputePipelineAsync)     \
   X(DeviceCreatePipelineLayout)           \
+  X(DeviceCreateQuerySet)                 \
   X(DeviceCreateShaderModule)             \
   X(DeviceDestroy)                        \
   X(DeviceGetQueue)                       \
   X(DevicePopErrorScope)                  \
   X(DevicePushErrorScope)                 \
   X(DeviceRelease)                        \
+  X(QuerySetRelease)                      \
   X(QueueRelease)                         \
   X(QueueSubmit)                          \
   X(QueueWriteBuffer)                     \
@@ -56,6 +58,7 @@ namespace pteryx::gpu::native {
   X(CommandEncoderBeginComputePass)       \
   X(CommandEncoderCopyBufferToBuffer)     \
   X(CommandEncoderFinish)                 \
+  X(CommandEncoderResolveQuerySet)        \
   X(CommandEncoderRelease)                \
   X(ComputePassEncoderDispatchWorkgroups) \
   X(ComputePassEncoderEnd)                \
@@ -118,6 +121,7 @@ struct Functions {
   decltype(&::wgpuInstanceEnumerateAdapters) InstanceEnumerateAdapters = nullptr;
   decltype(&::wgpuDeviceCreateShaderModuleTrusted) DeviceCreateShaderModuleTrusted = nullptr;
   decltype(&::wgpuGetVersion) GetVersion = nullptr;
+  decltype(&::wgpuQueueGetTimestampPeriod) QueueGetTimestampPeriod = nullptr;
   // Dawn only.
   void (*AdapterPropertiesSubgroupMatrixConfigsFreeMembers)(DawnSubgroupMatrixConfigs) = nullptr;
 };

@@ -29,6 +29,7 @@ using BindGroupHandle = Handle<WGPUBindGroupImpl>;
 using EncoderHandle = Handle<WGPUCommandEncoderImpl>;
 using PassHandle = Handle<WGPUComputePassEncoderImpl>;
 using CommandsHandle = Handle<WGPUCommandBufferImpl>;
+using QuerySetHandle = Handle<WGPUQuerySetImpl>;
 
 // Takes the reference that a wgpu…Create… call returned.
 inline InstanceHandle own(const Functions& fn, WGPUInstance h) { return {h, {fn.InstanceRelease}}; }
@@ -57,6 +58,7 @@ inline EncoderHandle own(const Functions& fn, WGPUCommandEncoder h) {
 inline PassHandle own(const Functions& fn, WGPUComputePassEncoder h) {
   return {h, {fn.ComputePassEncoderRelease}};
 }
+inline QuerySetHandle own(const Functions& fn, WGPUQuerySet h) { return {h, {fn.QuerySetRelease}}; }
 inline CommandsHandle own(const Functions& fn, WGPUCommandBuffer h) {
   return {h, {fn.CommandBufferRelease}};
 }

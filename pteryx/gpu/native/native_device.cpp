@@ -50,6 +50,8 @@ Result<std::shared_ptr<NativeDevice>> NativeDevice::open(std::shared_ptr<const I
   PTERYX_ASSIGN(device->device_,
                 provider.request_device(device->instance_->handle(), adapter, desc, checks));
   device->queue_ = own(provider.fn(), provider.fn().DeviceGetQueue(device->device_.get()));
+  if (device->caps_.timestamps)
+    device->caps_.timestamp_ns = provider.timestamp_ns(device->queue_.get());
   return device;
 }
 

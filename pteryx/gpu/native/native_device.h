@@ -42,6 +42,11 @@ class NativeDevice final : public Device {
   Status write(BufferId buffer, uint64_t offset, const SourcePtr& source, uint64_t from,
                uint64_t size) override;
   Status submit(std::span<const Dispatch> dispatches, std::span<const Copy> copies) override;
+  TimerId create_timer(uint32_t passes) override;
+  void destroy(TimerId timer) override;
+  Status submit_timed(std::span<const Dispatch> dispatches, std::span<const Copy> copies,
+                      Timing& timing) override;
+  Result<Ticket> read_times(TimerId timer) override;
   Result<Ticket> read(BufferId buffer, uint64_t offset, uint64_t size) override;
   Result<bool> done(Ticket ticket) override;
   Bytes mapped(Ticket ticket) override;
@@ -115,6 +120,15 @@ class NativeDevice final : public Device {
     LayoutHandle bind_group;
     PipelineLayoutHandle pipeline;
   };
+  struct TimerSlot {
+    std::vector<QuerySetHandle> queries;  // WebGPU has at most kQueries in a set
+    BufferHandle resolved;
+    BufferId readback = BufferId::kNone;
+    uint32_t passes = 0;
+    uint32_t used = 0;  // by the last submit
+    Status failure;
+  };
+  static constexpr uint32_t kQueries = 4096;
 
   NativeDevice(std::shared_ptr<const Instance> instance, Caps caps, Checks checks);
   // The error of an object, for one more who uses it.
@@ -133,7 +147,14 @@ class NativeDevice final : public Device {
   Result<bool> step_writes(BufferSlot& slot);
   Status check(const Dispatch& dispatch);
   Status check(const Copy& copy);
-  Status encode(std::span<const Dispatch> dispatches, std::span<const Copy> copies);
+  // `timing`: null for none.
+  Status encode(std::span<const Dispatch> dispatches, std::span<const Copy> copies, Timing* timing);
+  uint64_t encode_pass(WGPUCommandEncoder encoder, std::span<const Dispatch> dispatches,
+                       TimerSlot* timer);
+  void resolve(WGPUCommandEncoder encoder, const TimerSlot& timer);
+  Status check_timer(const Timing& timing, size_t passes);
+  Status make_timer(uint32_t passes, TimerSlot& slot);
+  Result<Ticket> begin_read(BufferId buffer, uint64_t offset, uint64_t size);
   void flush_writes();
   bool step(ReadSlot& read, uint64_t timeout_ns);
   Status failure(const ReadSlot& read);
@@ -165,6 +186,7 @@ class NativeDevice final : public Device {
   Slots<BufferId, BufferSlot> buffers_;
   Slots<BindGroupId, BindGroupSlot> bind_groups_;
   Slots<Ticket, ReadSlot> reads_;
+  Slots<TimerId, TimerSlot> timers_;
   std::vector<Ticket> reading_;                            // not released, oldest first
   std::chrono::steady_clock::time_point step_back_until_;  // another thread uses the device
   uint64_t unflushed_bytes_ = 0;

@@ -17,6 +17,8 @@ namespace {
 // Without the second, Dawn offers no shader-f16 on NVIDIA; the first is for subgroup matrices.
 constexpr const char* kDawnToggles[] = {"allow_unsafe_apis", "vulkan_enable_f16_on_nvidia"};
 constexpr const char* kDawnUncheckedToggles[] = {"disable_robustness"};
+// Which rounds times to a tenth of a millisecond, for pages.
+constexpr const char* kDawnDisabledToggles[] = {"timestamp_quantization"};
 
 // wgpu-native ends the process when asked for internal errors.
 constexpr WGPUErrorFilter kDawnFilters[] = {WGPUErrorFilter_OutOfMemory, WGPUErrorFilter_Internal,
@@ -47,6 +49,7 @@ std::string load_all(void* library, Functions& fn) {
   load(library, "wgpuInstanceEnumerateAdapters", fn.InstanceEnumerateAdapters);
   load(library, "wgpuDeviceCreateShaderModuleTrusted", fn.DeviceCreateShaderModuleTrusted);
   load(library, "wgpuGetVersion", fn.GetVersion);
+  load(library, "wgpuQueueGetTimestampPeriod", fn.QueueGetTimestampPeriod);
   load(library, "wgpuAdapterPropertiesSubgroupMatrixConfigsFreeMembers",
        fn.AdapterPropertiesSubgroupMatrixConfigsFreeMembers);
   return {};
@@ -149,8 +152,11 @@ std::vector<AdapterHandle> Provider::find_adapters(WGPUInstance instance, Backen
 
 Result<DeviceHandle> Provider::request_device(WGPUInstance instance, WGPUAdapter adapter,
                                               WGPUDeviceDescriptor desc, Checks checks) const {
-  DawnToggles chain = toggles(kDawnUncheckedToggles);
-  if (kind_ == ProviderKind::kDawn && checks == Checks::kOff) desc.nextInChain = &chain.chain;
+  DawnToggles chain;
+  if (checks == Checks::kOff) chain = toggles(kDawnUncheckedToggles);
+  chain.disabled_count = std::size(kDawnDisabledToggles);
+  chain.disabled = kDawnDisabledToggles;
+  if (kind_ == ProviderKind::kDawn) desc.nextInChain = &chain.chain;
   Answer<WGPUDevice> answer;
   WGPURequestDeviceCallbackInfo info = WGPU_REQUEST_DEVICE_CALLBACK_INFO_INIT;
   info.mode = callback_mode();
@@ -220,6 +226,12 @@ ModuleHandle Provider::create_module(WGPUDevice device, const WGPUShaderModuleDe
                fn_.DeviceCreateShaderModuleTrusted(device, &desc, WGPUShaderRuntimeChecks_None));
   }
   return own(fn_, fn_.DeviceCreateShaderModule(device, &desc));
+}
+
+double Provider::timestamp_ns(WGPUQueue queue) const {
+  return fn_.QueueGetTimestampPeriod == nullptr
+             ? 1.0
+             : static_cast<double>(fn_.QueueGetTimestampPeriod(queue));
 }
 
 std::span<const WGPUErrorFilter> Provider::error_filters() const {

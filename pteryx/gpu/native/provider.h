@@ -50,6 +50,8 @@ class Provider {
   std::string directives(const ShaderDesc& desc) const;
   ModuleHandle create_module(WGPUDevice device, const WGPUShaderModuleDescriptor& desc,
                              Checks checks) const;
+  // Of one tick of timestamps: Dawn makes nanoseconds of them itself.
+  double timestamp_ns(WGPUQueue queue) const;
   bool compiles_in_background() const { return kind_ == ProviderKind::kDawn; }
 
   // What error scopes can be asked for, outermost first: out of memory also raises errors of the

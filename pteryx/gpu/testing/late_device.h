@@ -58,14 +58,19 @@ class LateDevice final : public Device {
     return real_->write(buffer, offset, source, from, size);
   }
   Status submit(std::span<const Dispatch> dispatches, std::span<const Copy> copies) override {
-    for (const Dispatch& d : dispatches) {
-      if (pipelines_.contains(d.pipeline)) return unsettled("pipeline of a dispatch");
-      if (bindings_.contains(d.bindings)) return unsettled("bind group of a dispatch");
-    }
-    for (const Copy& c : copies) {
-      if (buffers_.contains(c.src)) return unsettled("copied buffer");
-    }
+    PTERYX_TRY(check(dispatches, copies));
     return real_->submit(dispatches, copies);
+  }
+  TimerId create_timer(uint32_t passes) override { return real_->create_timer(passes); }
+  void destroy(TimerId timer) override { real_->destroy(timer); }
+  Status submit_timed(std::span<const Dispatch> dispatches, std::span<const Copy> copies,
+                      Timing& timing) override {
+    PTERYX_TRY(check(dispatches, copies));
+    return real_->submit_timed(dispatches, copies, timing);
+  }
+  Result<Ticket> read_times(TimerId timer) override {
+    PTERYX_ASSIGN(const Ticket ticket, real_->read_times(timer));
+    return begun(tickets_, ticket);
   }
   Result<Ticket> read(BufferId buffer, uint64_t offset, uint64_t size) override {
     if (buffers_.contains(buffer)) return unsettled("buffer that is read");
@@ -90,6 +95,16 @@ class LateDevice final : public Device {
   }
 
  private:
+  Status check(std::span<const Dispatch> dispatches, std::span<const Copy> copies) const {
+    for (const Dispatch& d : dispatches) {
+      if (pipelines_.contains(d.pipeline)) return unsettled("pipeline of a dispatch");
+      if (bindings_.contains(d.bindings)) return unsettled("bind group of a dispatch");
+    }
+    for (const Copy& c : copies) {
+      if (buffers_.contains(c.src)) return unsettled("copied buffer");
+    }
+    return {};
+  }
   template <typename Id>
   using Waiting = std::map<Id, uint32_t>;  // how often it is asked about before it is there
 

@@ -11,7 +11,6 @@
 #include "pteryx/gpu/native/blocking.h"
 #include "pteryx/gpu/testing/compute.h"
 #include "pteryx/ops/bind.h"
-#include "pteryx/ops/kernel/library.h"
 #include "pteryx/ops/schema.h"
 #include "pteryx/ops/table.h"
 #include "pteryx/ops/testing/matrix_emulation.h"

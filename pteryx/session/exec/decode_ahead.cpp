@@ -54,6 +54,10 @@ const graph::Tensor* tensor_at(const graph::Graph& g, const std::vector<ValueId>
 
 }  // namespace
 
+std::string DecodeAhead::code(bool reports) {
+  return fmt::format("{}{}", reports ? kReports : kNoReports, kAdvance);
+}
+
 Result<std::unique_ptr<DecodeAhead>> DecodeAhead::create(const graph::Graph& g,
                                                          const Layout& layout,
                                                          const std::shared_ptr<gpu::Device>& device,
@@ -88,11 +92,9 @@ Result<std::unique_ptr<DecodeAhead>> DecodeAhead::create(const graph::Graph& g,
     kinds.push_back(gpu::BindingKind::kStorageRead);
     bindings.push_back({faults.buffer(), 0, faults.size_bytes()});
   }
-  const std::string code = fmt::format("{}{}", faults.none() ? kNoReports : kReports, kAdvance);
   d->dispatch_.pipeline = device->create_pipeline(
-      {.label = "decode/advance", .code = code, .constants = {}, .bindings = kinds});
-  d->dispatch_.bindings =
-      device->create_bindings(d->dispatch_.pipeline, bindings, "decode/advance");
+      {.label = kLabel, .code = code(!faults.none()), .constants = {}, .bindings = kinds});
+  d->dispatch_.bindings = device->create_bindings(d->dispatch_.pipeline, bindings, kLabel);
   d->bindings_ = created.dispatch(device, d->dispatch_);
   for (uint32_t i = 0; i < depth; ++i) {
     d->ring_.push_back(created.buffer(device, kFaultsAt + faults.size_bytes(),

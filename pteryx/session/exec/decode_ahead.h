@@ -8,6 +8,8 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "pteryx/graph/graph.h"
@@ -41,6 +43,10 @@ class DecodeAhead {
                                                      const Memory& memory, Faults& faults,
                                                      const FeedRule& rule, uint32_t depth);
   ~DecodeAhead() { discard(); }
+
+  // The kernel of that dispatch, where nodes report something or do not.
+  static constexpr std::string_view kLabel = "decode/advance";
+  static std::string code(bool reports);
 
   // True once runs can be started.
   Result<bool> advance() { return created_.settled(*device_); }

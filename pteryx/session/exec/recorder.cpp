@@ -39,6 +39,17 @@ void keep_reads(const ops::ScalarReads& reads, Recording& r) {
   }
 }
 
+Recording::Note note_of(uint32_t node, const ops::PlannedDispatch& d, const NodePlan& plan) {
+  using Kind = ops::PlannedBinding::Kind;
+  Recording::Note note{.kernel = d.label, .node = node, .values = {}, .flops = d.flops};
+  for (const ops::PlannedBinding& b : d.bindings) {
+    if (b.kind == Kind::kValue) note.values.push_back(b.value);
+    if (b.kind == Kind::kScratch) note.other_bytes += plan.scratch_bytes[b.scratch];
+    if (b.kind == Kind::kConstant) note.other_bytes += plan.constants[b.constant].size_bytes;
+  }
+  return note;
+}
+
 bool is_of(const Recording& r, uint64_t state) {
   return r.key.front() == static_cast<int64_t>(state);
 }
@@ -94,7 +105,7 @@ void Recorder::record_at_bound(size_t at, std::vector<std::optional<NodePlan>>& 
   std::unique_ptr<Recording> made = empty_recording();
   made->live = layout_.bound;
   const Status recorded = record_spans(b, *made, [&](uint32_t node, Draft& d) -> Status {
-    add_plan(std::move(*std::exchange(plans[node], std::nullopt)), d);
+    add_plan(node, std::move(*std::exchange(plans[node], std::nullopt)), d);
     return {};
   });
   PTERYX_DCHECK(recorded.ok());
@@ -257,12 +268,13 @@ Status Recorder::plan_node(uint32_t node, Draft& d) {
   NodePlan made{std::move(plan.dispatches), std::move(plan.constants),
                 std::move(plan.scratch_bytes), plan.counted_bytes, std::move(reads)};
   PTERYX_TRY(check_plan(graph_, graph_.nodes[node], made, context_.caps));
-  add_plan(std::move(made), d);
+  add_plan(node, std::move(made), d);
   return {};
 }
 
-void Recorder::add_plan(NodePlan plan, Draft& d) {
+void Recorder::add_plan(uint32_t node, NodePlan plan, Draft& d) {
   keep_reads(plan.reads, d.r);
+  for (const ops::PlannedDispatch& x : plan.dispatches) d.r.notes.push_back(note_of(node, x, plan));
   const auto used = std::make_shared<NodeBuffers>();
   scratch_.resize(std::max(scratch_.size(), plan.scratch_bytes.size()));
   for (size_t i = 0; i < plan.scratch_bytes.size(); ++i) {

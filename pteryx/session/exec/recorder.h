@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "pteryx/graph/graph.h"
@@ -34,6 +35,15 @@ struct Recording {
   std::vector<Pin> pins;              // what plans read of the live scalars
   std::vector<graph::ValueId> slots;  // live scalars that shaders read
   std::vector<gpu::Dispatch> dispatches;
+  // What each of them is, for profiles.
+  struct Note {
+    std::string kernel;
+    uint32_t node = 0;
+    std::vector<graph::ValueId> values;  // bound to it
+    uint64_t other_bytes = 0;            // of temporaries and repacked constants
+    double flops = 0;
+  };
+  std::vector<Note> notes;
   std::vector<uint32_t> span_begin;  // of each span, and the end
   std::vector<uint32_t> state_end;   // of each span: behind its last dispatch that writes state
   struct Download {
@@ -102,7 +112,7 @@ class Recorder {
                       const std::function<Status(uint32_t, Draft&)>& plan);
   std::unique_ptr<Recording> empty_recording() const;
   Status plan_node(uint32_t node, Draft& d);
-  void add_plan(NodePlan plan, Draft& d);
+  void add_plan(uint32_t node, NodePlan plan, Draft& d);
   void record_at_bound(size_t block, std::vector<std::optional<NodePlan>>& plans, uint64_t state);
   void make_key(const Block& b, const ops::Live& live, uint64_t state);
   void bind(Draft& d);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/ops/work.h"
 #include "pteryx/session/exec/inputs.h"
 
 namespace pteryx::exec {
@@ -73,7 +74,10 @@ Result<uint64_t> Runner::begin(const RunRequest& request) {
     memory_.use(*request.state);
     bound_state_ = request.state->id();
   }
-  PTERYX_TRY(bind_inputs(graph_, layout_, request.inputs, live_, memory_));
+  {
+    const PhaseTimer timer(request.profiler, Profile::Phase::kWrites);
+    PTERYX_TRY(bind_inputs(graph_, layout_, request.inputs, live_, memory_));
+  }
   wanted_.set(graph_, layout_, request.outputs);
   transfer_.begin_run();
   request_ = request;
@@ -105,6 +109,7 @@ Result<bool> Runner::proceed() {
     if (phase_ == Phase::kRecording) {
       PTERYX_ASSIGN(const bool there, recorder_.advance(block_, *recording_));
       if (!there) return false;
+      const PhaseTimer timer(request_.profiler, Profile::Phase::kWrites);
       PTERYX_TRY(transfer_.put_scalars(*recording_));
       step_ = 0;
       phase_ = Phase::kSteps;
@@ -122,6 +127,7 @@ Result<bool> Runner::proceed() {
 }
 
 Status Runner::enter_block() {
+  const PhaseTimer timer(request_.profiler, Profile::Phase::kShapes);
   if (++blocks_run_ > kBlockBudget) {
     return invalid_program(
         fmt::format("method '{}' ran {} blocks without finishing", graph_.method, kBlockBudget));
@@ -150,15 +156,18 @@ Status Runner::evaluate_items(const Block& b) {
 Result<bool> Runner::take_step(const Block& b, const Step& s) {
   switch (s.kind) {
     case Step::Kind::kHost: {
+      const PhaseTimer timer(request_.profiler, Profile::Phase::kHost);
       const ops::OpDef& def = *layout_.defs[s.index];
       changed_state_ = changed_state_ || layout_.changes_state[s.index];
       PTERYX_TRY(def.cpu(ops::Node(graph_, graph_.nodes[s.index], def, recording_->live), *this));
       return true;
     }
-    case Step::Kind::kUpload:
+    case Step::Kind::kUpload: {
+      const PhaseTimer timer(request_.profiler, Profile::Phase::kWrites);
       if (!request_.fed || s.index != request_.ahead->token_root())
         PTERYX_TRY(transfer_.upload(s.index, recording_->live));
       return true;
+    }
     case Step::Kind::kSubmit: {
       PTERYX_TRY(hand_over());
       if (request_.ahead != nullptr) {
@@ -172,7 +181,7 @@ Result<bool> Runner::take_step(const Block& b, const Step& s) {
     case Step::Kind::kDownload: break;
   }
   if (request_.ahead != nullptr) return true;  // its token comes by itself
-  return transfer_.download(s.downloads, recording_->live, wanted_);
+  return transfer_.download(s.downloads, recording_->live, wanted_, request_.profiler);
 }
 
 // The staging buffer goes from one who feeds himself to another, or to a plain run.
@@ -191,8 +200,7 @@ Status Runner::submit(const Step& s) {
   const bool skip_rest = wanted_.nothing() && layout_.one_stretch;
   const uint32_t end = skip_rest ? r.state_end[s.index] : r.span_begin[s.index + 1];
   if (begin == end && copies.empty()) return {};
-  PTERYX_TRY(staging_.send());
-  PTERYX_TRY(device_->submit(std::span(r.dispatches).subspan(begin, end - begin), copies));
+  PTERYX_TRY(send(std::span(r.dispatches).subspan(begin, end - begin), copies, begin));
   faults_.submit();
   changed_state_ = changed_state_ || r.state_end[s.index] > begin;
   return {};
@@ -200,13 +208,44 @@ Status Runner::submit(const Step& s) {
 
 Status Runner::submit_ahead() {
   Recording& r = *recording_;
-  PTERYX_TRY(staging_.send());
   r.dispatches.resize(r.span_begin.back());
   r.dispatches.push_back(request_.ahead->dispatch());
-  PTERYX_TRY(device_->submit(r.dispatches, request_.ahead->copies()));
+  PTERYX_TRY(send(r.dispatches, request_.ahead->copies(), 0));
   faults_.submit();
   changed_state_ = true;
   return request_.ahead->started(r, staging_);
+}
+
+// `first`: of the recording, the first of these dispatches.
+Status Runner::send(std::span<const gpu::Dispatch> dispatches, std::span<const gpu::Copy> copies,
+                    uint32_t first) {
+  Profiler* const profiler = request_.profiler;
+  {
+    const PhaseTimer timer(profiler, Profile::Phase::kWrites);
+    PTERYX_TRY(staging_.send());
+  }
+  if (profiler == nullptr) return device_->submit(dispatches, copies);
+  std::vector<Profiler::Item>& items = profiler->items();
+  items.clear();
+  for (size_t i = first; i < first + dispatches.size(); ++i) {
+    if (i >= recording_->notes.size()) {
+      items.push_back(
+          {.kernel = DecodeAhead::kLabel, .method = graph_.method, .op = {}, .node = kNone});
+      continue;
+    }
+    const Recording::Note& note = recording_->notes[i];
+    const ops::OpDef& def = *layout_.defs[note.node];
+    const ops::Node n(graph_, graph_.nodes[note.node], def, recording_->live);
+    items.push_back({.kernel = note.kernel,
+                     .method = graph_.method,
+                     .op = def.name,
+                     .node = note.node,
+                     .bytes = static_cast<double>(note.other_bytes),
+                     .flops = note.flops,
+                     .node_flops = ops::flops_of(n)});
+    for (const ValueId id : note.values) items.back().bytes += ops::bytes_of(n, id);
+  }
+  return profiler->submit(dispatches, copies);
 }
 
 void Runner::leave_block(size_t at) {

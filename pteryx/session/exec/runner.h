@@ -14,6 +14,7 @@
 #include "pteryx/session/exec/decode_ahead.h"
 #include "pteryx/session/exec/faults.h"
 #include "pteryx/session/exec/memory.h"
+#include "pteryx/session/exec/profiler.h"
 #include "pteryx/session/exec/recorder.h"
 #include "pteryx/session/exec/staging.h"
 #include "pteryx/session/exec/transfer.h"
@@ -29,7 +30,8 @@ struct RunRequest {
   uint64_t outputs = Wanted::kAll;
   // Finished once it is submitted: its token goes there, and into the next run.
   DecodeAhead* ahead = nullptr;
-  bool fed = false;  // its token is the one that the run of `ahead` before it draws
+  bool fed = false;              // its token is the one that the run of `ahead` before it draws
+  Profiler* profiler = nullptr;  // takes note of what it costs
 };
 
 // A run walks the blocks. Of each it evaluates the scalars that tensors hold, finds the recording
@@ -65,6 +67,8 @@ class Runner final : public ops::Host {
   Result<bool> take_step(const Block& b, const Step& s);
   Status submit(const Step& s);
   Status submit_ahead();
+  Status send(std::span<const gpu::Dispatch> dispatches, std::span<const gpu::Copy> copies,
+              uint32_t first);
   Status hand_over();
   void leave_block(size_t at);
   size_t next_block(size_t at) const;

@@ -81,7 +81,7 @@ std::span<const gpu::Copy> Transfer::copies(const Recording& r, uint32_t span,
 }
 
 Result<bool> Transfer::download(std::span<const uint32_t> roots, const ops::Live& live,
-                                const Wanted& wanted) {
+                                const Wanted& wanted, Profiler* profiler) {
   if (ticket_ == gpu::Ticket::kNone) {
     uint64_t end = 0;
     begin_ = layout_.readback_bytes;
@@ -96,9 +96,12 @@ Result<bool> Transfer::download(std::span<const uint32_t> roots, const ops::Live
     if (end <= begin_) return true;
     if (!faults_.none()) end = faults_at_ + faults_.size_bytes();
     PTERYX_ASSIGN(ticket_, device_->read(memory_.readback(), begin_, end - begin_));
+    if (profiler != nullptr) profiler->wait();
   }
   PTERYX_ASSIGN(const bool there, device_->done(ticket_));
   if (!there) return false;
+  if (profiler != nullptr) profiler->waited();
+  const PhaseTimer timer(profiler, Profile::Phase::kRead);
   const Bytes bytes = device_->mapped(ticket_);
   Status reported;
   if (!bytes.empty()) {

@@ -10,6 +10,7 @@
 #include "pteryx/graph/graph.h"
 #include "pteryx/session/exec/faults.h"
 #include "pteryx/session/exec/memory.h"
+#include "pteryx/session/exec/profiler.h"
 #include "pteryx/session/exec/recorder.h"
 #include "pteryx/session/exec/staging.h"
 #include "pteryx/session/layout.h"
@@ -59,7 +60,7 @@ class Transfer {
   // Brings the roots that the submit before copied to the host; true once they are there. Errors:
   // kInvalidArgument for an index outside its tensor that a node reported.
   Result<bool> download(std::span<const uint32_t> roots, const ops::Live& live,
-                        const Wanted& wanted);
+                        const Wanted& wanted, Profiler* profiler);
   void cancel();
 
  private:
