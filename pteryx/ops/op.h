@@ -173,36 +173,20 @@ class Shapes {
 
 // ---------------------------------------------------------------- GPU work
 
-enum class Access : uint8_t {
-  kRead,      // load_T(i) -> T_t
-  kWords,     // written a whole u32 word at a time: T[w] = word, with T_lanes elements a word and
-              // encode_T(lane, v)
-  kElements,  // written one element at a time: store_T(i, v); any thread may own any element
-  kRawRead,   // declared as array<as>, no accessors
-  kRawWrite,
-};
-
 struct Bind {
-  std::string_view name;  // in the shader
+  std::string_view name;  // in the kernel
   Tensor tensor;
-  Access access = Access::kRead;
-  std::string_view as = {};  // raw accesses: element type, e.g. "vec4<f32>"
 };
 
 struct DispatchDesc {
   const Shader* shader = nullptr;
   Options options = {};           // of the kernel; the types of its tensors are added
   std::string_view variant = {};  // for the label: "add"
-  std::string_view prelude = {};  // WGSL put in front: generated functions and aliases
-  std::vector<Bind> bind;         // binding 1, 2, ...
-  Bytes params = {};              // the shader's Params, binding 0
-  // Of the params, those that the shader reads with `fn live(word: u32) -> i32`; any: the function
-  // is there.
+  std::vector<Bind> bind;         // every tensor that the kernel has
+  Bytes params = {};              // the kernel's Params, binding 0
+  // Of the params, those that the kernel reads with live().
   std::vector<LiveInt> live = {};
   gpu::Grid grid;
-  bool f16 = false;  // text uses f16
-  bool subgroups = false;
-  bool subgroup_matrix = false;
   double flops = 0;  // that it computes, for profiles; 0: work.h tells
 };
 
@@ -302,7 +286,7 @@ inline gpu::Grid per_word(int64_t n, const gpu::Caps& caps) {
 inline gpu::Grid per_group(int64_t n, const gpu::Caps& caps) {
   return gpu::flat_grid(static_cast<uint64_t>(n), caps);
 }
-// Number of u32 words of n elements of type t: the work items of Access::kWords kernels.
+// Number of u32 words of n elements of type t: the work items of kernels that write words.
 int64_t words(int64_t n, DType t);
 
 inline uint32_t u32(int64_t v) { return static_cast<uint32_t>(v); }

@@ -1,6 +1,4 @@
-// Plan: turns a dispatch description into complete WGSL with its bindings. The only place that
-// writes tensor declarations and accessors, so every kernel reads and writes every element type the
-// same way.
+// Plan: turns a dispatch description into an expanded kernel with its bindings.
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 #include <limits>
@@ -13,62 +11,9 @@ namespace pteryx::ops {
 namespace {
 
 constexpr uint32_t lanes(DType t) { return static_cast<uint32_t>(4 / size_bytes(t)); }
-constexpr std::string_view compute_type(DType t) { return is_float(t) ? "f32" : "i32"; }
 
 // i64 is held as i32 on the GPU; everything else as it is.
 constexpr DType gpu_type(DType t) { return t == DType::kI64 ? DType::kI32 : t; }
-
-std::string load_body(DType t, std::string_view name) {
-  switch (t) {
-    case DType::kF32: return fmt::format("return bitcast<f32>({}[i]);", name);
-    case DType::kI32: return fmt::format("return bitcast<i32>({}[i]);", name);
-    case DType::kF16:
-      return fmt::format(
-          "let pair = unpack2x16float({}[i >> 1u]); return select(pair.x, pair.y, (i & 1u) == 1u);",
-          name);
-    case DType::kI8:
-      return fmt::format("return extractBits(bitcast<i32>({}[i >> 2u]), (i & 3u) * 8u, 8u);", name);
-    default: return fmt::format("return i32(extractBits({}[i >> 2u], (i & 3u) * 8u, 8u));", name);
-  }
-}
-
-std::string encode_body(DType t) {
-  switch (t) {
-    case DType::kF32:
-    case DType::kI32: return "return bitcast<u32>(v);";
-    case DType::kF16: return "return pack2x16float(vec2<f32>(v, 0.0)) << (lane * 16u);";
-    case DType::kBool: return "return select(0u, 1u, v != 0) << (lane * 8u);";
-    default: return "return (bitcast<u32>(v) & 0xffu) << (lane * 8u);";
-  }
-}
-
-std::string declare(size_t binding, const Bind& b, DType t) {
-  const bool written =
-      b.access == Access::kWords || b.access == Access::kElements || b.access == Access::kRawWrite;
-  const bool raw = b.access == Access::kRawRead || b.access == Access::kRawWrite;
-  std::string text =
-      fmt::format("@group(0) @binding({}) var<storage, {}> {}: array<{}>;\n", binding,
-                  written ? "read_write" : "read", b.name, raw ? b.as : "u32");
-  if (raw) return text;
-  const std::string_view ct = compute_type(t);
-  text += fmt::format("alias {}_t = {};\n", b.name, ct);
-  switch (b.access) {
-    case Access::kRead:
-      text += fmt::format("fn load_{}(i: u32) -> {} {{ {} }}\n", b.name, ct, load_body(t, b.name));
-      break;
-    case Access::kWords:
-      text += fmt::format(
-          "const {0}_lanes: u32 = {1}u;\nfn encode_{0}(lane: u32, v: {2}) -> u32 {{ {3} }}\n",
-          b.name, lanes(t), ct, encode_body(t));
-      break;
-    case Access::kElements:
-      text +=
-          fmt::format("fn store_{0}(i: u32, v: {1}) {{ {0}[i] = bitcast<u32>(v); }}\n", b.name, ct);
-      break;
-    default: break;
-  }
-  return text;
-}
 
 }  // namespace
 
@@ -108,7 +53,7 @@ Result<Tensor> Plan::relaid(const Node& n, const Tensor& source, std::string lay
        .layout = std::move(layout),
        .size_bytes = align_up(static_cast<uint64_t>(y.numel()) * size_bytes(dtype), 16),
        .make = {}});
-  make.bind = {{"source", source, Access::kRawRead, "u32"}, {"y", y, Access::kRawWrite, "u32"}};
+  make.bind = {{"source", source}, {"y", y}};
   PTERYX_TRY(dispatch(n, std::move(make)));
   constants[k].make = std::move(dispatches.back());
   dispatches.pop_back();
@@ -225,49 +170,7 @@ Status Plan::dispatch(const Node& n, DispatchDesc desc) {
   add_options(desc, fault_.has_value(), options);
   const auto kernel = find_kernel(desc.shader->file, options);
   if (!kernel.ok()) return n.fail(Code::kInvalidProgram, kernel.status().message());
-  if (!(*kernel)->tensors.empty()) return dispatch_kernel(n, desc, **kernel);
-  PlannedDispatch d;
-  d.label = fmt::format("{}{}{}", desc.shader->name, desc.variant.empty() ? "" : "/", desc.variant);
-  std::vector<Repack> repacks;
-  std::string declarations;
-  for (size_t i = 0; i < desc.bind.size(); ++i) {
-    Bind& b = desc.bind[i];
-    if (b.access == Access::kElements) b.tensor = widened(*this, b.tensor, repacks);
-    const DType t = gpu_type(b.tensor.dtype);
-    declarations += declare(i + 1, b, t);
-    d.label += fmt::format("{}{}", i == 0 ? "/" : ",", name(t));
-    PlannedBinding bound = binding(b.tensor);
-    bound.written = b.access == Access::kWords || b.access == Access::kElements ||
-                    b.access == Access::kRawWrite;
-    d.bindings.push_back(bound);
-  }
-  if (!desc.live.empty()) {
-    if (std::ranges::any_of(desc.live, &LiveInt::is_slot)) {
-      declarations += fmt::format(
-          "@group(0) @binding({}) var<storage, read> live_scalars: array<i32>;\n"
-          "fn live(word: u32) -> i32 {{\n"
-          "  if ((word >> 31u) == 0u) {{ return i32(word); }}\n"
-          "  return live_scalars[word & 0x7fffffffu];\n}}\n",
-          d.bindings.size() + 1);
-      d.bindings.push_back({.kind = PlannedBinding::Kind::kScalars});
-      d.label += "/live";
-    } else {
-      declarations += "fn live(word: u32) -> i32 { return i32(word); }\n";
-    }
-  }
-  d.code.reserve(declarations.size() + desc.prelude.size() + (*kernel)->code.size() + 8);
-  d.code += declarations;
-  d.code += desc.prelude;
-  d.code += '\n';
-  d.code += (*kernel)->code;
-  d.params.assign(desc.params.begin(), desc.params.end());
-  d.grid = desc.grid;
-  d.f16 = desc.f16;
-  d.subgroups = desc.subgroups;
-  d.subgroup_matrix = desc.subgroup_matrix;
-  d.flops = desc.flops;
-  dispatches.push_back(std::move(d));
-  return pack(n, *this, repacks);
+  return dispatch_kernel(n, desc, **kernel);
 }
 
 TensorMeta strided_meta(const Dims& dims, const Dims& strides) {

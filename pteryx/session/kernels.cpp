@@ -142,6 +142,7 @@ class Lister {
                            plan.constants[b.constant].size_bytes);
       case PlannedBinding::Kind::kScalars: return "live scalars";
       case PlannedBinding::Kind::kFaults: return "reports of indices outside their tensor";
+      case PlannedBinding::Kind::kCounted: return "counters, and a temporary behind them";
       case PlannedBinding::Kind::kValue: break;
     }
     return fmt::format("{} {}", name(g_.tensor(b.value)->dtype),

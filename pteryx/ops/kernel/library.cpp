@@ -53,11 +53,6 @@ Result<std::shared_ptr<const Kernel>> find_kernel(std::string_view file, const O
   return library().kernel(file, options);
 }
 
-std::string_view text_of(const Shader& shader) {
-  const auto kernel = find_kernel(shader.file, {});
-  return kernel.ok() ? std::string_view((*kernel)->code) : std::string_view();
-}
-
 bool has_option(std::string_view file, std::string_view option) {
   return library().has_option(file, option);
 }

@@ -7,7 +7,6 @@
 
 #include "pteryx/base/status.h"
 #include "pteryx/ops/kernel/expand.h"
-#include "pteryx/ops/shader.h"
 
 namespace pteryx::ops {
 
@@ -16,8 +15,5 @@ Result<std::shared_ptr<const Kernel>> find_kernel(std::string_view file, const O
 
 // Whether a file itself declares an option.
 bool has_option(std::string_view file, std::string_view option);
-
-// What a file without options expands to, for texts that are put together by hand.
-std::string_view text_of(const Shader& shader);
 
 }  // namespace pteryx::ops
