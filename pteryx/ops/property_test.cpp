@@ -32,6 +32,8 @@ constexpr Exception kWithout[] = {
     {"pteryx.linear_q4gsw", "the kernels of et_vk.linear_q4gsw with other results; QLinear tests"},
     {"pteryx.embedding_parts", "takes lists that go together; EmbeddingParts tests"},
     {"pteryx.linear_q8", "the kernels of _weight_int8pack_mm with other results; QLinear tests"},
+    {"pteryx.linear_q4gsw_rope", "the same with caches; QLinear tests"},
+    {"pteryx.linear_q8_rope", "the same with caches; QLinear tests"},
     {"pteryx.item", "reads host memory, no kernel; LiveScalar tests"},
     {"et_vk.select_as_symint.default", "reads host memory, no kernel; LiveScalar tests"},
 };

@@ -53,9 +53,12 @@ TEST(GemmF16, InWholeMatrices) {
   expect_matrices(one, on_the_cpu(one), kRounded);
   Case two("pteryx.linear_q4gsw");
   two.in(random(DType::kF32, {20, 64}, 1, -1, 1))
+      .none()
+      .none()
       .constant(random(DType::kU8, {256, 32}, 2, 0, 255))
       .in(random(DType::kF16, {2, 256}, 3, 0.01, 0.05))
       .integer(32)
+      .none()
       .none()
       .none()
       .ints({128, 128})
