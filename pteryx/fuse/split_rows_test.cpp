@@ -1,6 +1,5 @@
 // Where weights are cut, and what becomes of the nodes that read them.
 // SPDX-License-Identifier: BSD-3-Clause
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,31 +9,12 @@
 
 #include "pteryx/fuse/constants.h"
 #include "pteryx/fuse/passes.h"
+#include "pteryx/ops/table.h"
 
 namespace pteryx::fuse {
 
 using namespace graph;  // NOLINT(google-build-using-namespace): the graph is what passes are about
 namespace {
-
-class Ops final : public OpLookup {
- public:
-  Ops() {
-    for (const char* name :
-         {"aten.linear.default", "aten.mm.default", "aten.addmm.default", "aten.cat.default",
-          "aten.slice_copy.Tensor", "aten.embedding.default", "et_vk.embedding_q4gsw.default",
-          "et_vk.linear_q4gsw.default", "aten._weight_int8pack_mm.default", "aten.relu.default",
-          "aten.add.Tensor", "pteryx.embedding_parts", "pteryx.linear_q8"}) {
-      infos_[name].name = name;
-    }
-  }
-  const OpInfo* find(std::string_view spelling) const override {
-    const auto it = infos_.find(spelling);
-    return it == infos_.end() ? nullptr : &it->second;
-  }
-
- private:
-  std::map<std::string, OpInfo, std::less<>> infos_;
-};
 
 struct Draft {
   Graph g;
@@ -57,7 +37,7 @@ struct Draft {
   ValueId call(std::string_view op, std::vector<ValueId> args, const Dims& dims) {
     args.push_back(tensor(dims));
     Node n;
-    n.op = ops.find(op);
+    n.op = ops::lookup().find(op);
     n.spelling = op;
     n.args = args;
     g.nodes.push_back(n);
@@ -77,16 +57,15 @@ struct Draft {
     for (const ByteRange& r : t.data) s += fmt::format(" {}+{}", r.offset, r.size);
     return s;
   }
-  static inline const Ops ops;
 };
 
 TEST(SplitRows, WeightsThatFitStay) {
   Draft d;
   const ValueId w = d.constant(DType::kF32, {10, 8});
   d.call("aten.linear.default", {d.tensor({1, 8}), w, d.none()}, {1, 10});
-  EXPECT_TRUE(split_rows(d.g, Draft::ops, 320).empty());
+  EXPECT_TRUE(split_rows(d.g, ops::lookup(), 320).empty());
   EXPECT_EQ(d.names(), "aten.linear.default ");
-  EXPECT_EQ(split_rows(d.g, Draft::ops, 319).size(), 1U);
+  EXPECT_EQ(split_rows(d.g, ops::lookup(), 319).size(), 1U);
 }
 
 // As many rows as a hostile file may say that it has.
@@ -95,7 +74,7 @@ TEST(SplitRows, RowsOfNothingStay) {
   Draft d;
   d.call("aten.linear.default", {d.tensor({1, 0}), d.constant(DType::kF32, {kRows, 0}), d.none()},
          {1, kRows});
-  EXPECT_TRUE(split_rows(d.g, Draft::ops, 64).empty());
+  EXPECT_TRUE(split_rows(d.g, ops::lookup(), 64).empty());
   EXPECT_EQ(d.g.nodes.size(), 1U);
 }
 
@@ -105,7 +84,7 @@ TEST(SplitRows, LinearBecomesPartsAndACat) {
   const ValueId w = d.constant(DType::kF32, {10, 8});
   const ValueId bias = d.constant(DType::kF32, {10});
   const ValueId y = d.call("aten.linear.default", {x, w, bias}, {1, 10});
-  const auto splits = split_rows(d.g, Draft::ops, 4 * 32);
+  const auto splits = split_rows(d.g, ops::lookup(), 4 * 32);
   ASSERT_EQ(splits.size(), 1U);
   EXPECT_EQ(splits[0].weight, w);
   EXPECT_EQ(splits[0].parts, 3U);
@@ -130,7 +109,7 @@ TEST(SplitRows, MatricesAreCutByTheirColumns) {
     if (by_columns) std::get<Tensor>(d.g.values[index(w)]).dim_order = {1, 0};
     const ValueId self = d.tensor({3, 8});
     d.call("aten.addmm.default", {self, d.tensor({3, 2}), w, d.number(1), d.number(1)}, {3, 8});
-    split_rows(d.g, Draft::ops, 64);  // rows count as 16 bytes
+    split_rows(d.g, ops::lookup(), 64);  // rows count as 16 bytes
     EXPECT_EQ(d.names(),
               "aten.slice_copy.Tensor aten.addmm.default aten.slice_copy.Tensor aten.addmm.default "
               "aten.cat.default ");
@@ -146,7 +125,7 @@ TEST(SplitRows, WhatGoesWithEveryColumnStays) {
   const ValueId self = d.tensor({3, 1});
   const ValueId w = d.constant(DType::kF32, {2, 8});
   d.call("aten.addmm.default", {self, d.tensor({3, 2}), w, d.number(1), d.number(1)}, {3, 8});
-  split_rows(d.g, Draft::ops, 64);
+  split_rows(d.g, ops::lookup(), 64);
   EXPECT_EQ(d.names(), "aten.addmm.default aten.addmm.default aten.cat.default ");
   EXPECT_EQ(d.g.nodes[1].args[0], self);
 }
@@ -161,7 +140,7 @@ TEST(SplitRows, TiedWeightsShareTheirParts) {
   const ValueId x = d.call("et_vk.embedding_q4gsw.default",
                            {w, scales, d.number(16), ids, d.number(1)}, {1, 3, 32});
   d.call("et_vk.linear_q4gsw.default", {x, w, scales, d.number(16), d.none()}, {1, 3, 64});
-  const auto splits = split_rows(d.g, Draft::ops, 512);
+  const auto splits = split_rows(d.g, ops::lookup(), 512);
   ASSERT_EQ(splits.size(), 1U);
   EXPECT_EQ(splits[0].parts, 2U);
   EXPECT_EQ(d.names(),
@@ -184,7 +163,7 @@ TEST(SplitRows, PartsAreInUnitsThatKernelsLike) {
   Draft d;
   const ValueId w = d.constant(DType::kF32, {1000, 4});
   d.call("aten.embedding.default", {w, d.tensor({3}), d.none(), d.none(), d.none()}, {3, 4});
-  split_rows(d.g, Draft::ops, 400 * 16);
+  split_rows(d.g, ops::lookup(), 400 * 16);
   const auto& tables = std::get<ValueList>(d.g[d.g.nodes[0].args[0]]).items;
   ASSERT_EQ(tables.size(), 3U);
   EXPECT_EQ(d.g.tensor(tables[0])->max, (Dims{384, 4}));  // 334 and up to a multiple of 64
@@ -207,7 +186,7 @@ TEST(SplitRows, JumpsGoWhereTheyWent) {
   d.g.nodes.push_back(jump);
   jump.target = 5;  // the end
   d.g.nodes.push_back(jump);
-  run_passes(d.g, Draft::ops, {.most_constant_bytes = 128});
+  run_passes(d.g, ops::lookup(), {.most_constant_bytes = 128});
   EXPECT_EQ(d.names(),
             "jump to 5 aten.linear.default aten.linear.default aten.cat.default "
             "aten.relu.default jump to 1 jump to 7 ");
@@ -219,7 +198,7 @@ TEST(SplitRows, WhatCannotBeCutStays) {
     Draft d;
     make(d);
     const std::string before = d.names();
-    EXPECT_TRUE(split_rows(d.g, Draft::ops, most).empty()) << what;
+    EXPECT_TRUE(split_rows(d.g, ops::lookup(), most).empty()) << what;
     EXPECT_EQ(d.names(), before) << what;
   };
   stays("a row that is too large alone", 16, [](Draft& d) {
@@ -261,7 +240,7 @@ TEST(SplitRows, LayersAreJoinedWithinTheLimit) {
       const ValueId s = d.constant(DType::kF32, {32});
       d.g.outputs.push_back(d.call("aten._weight_int8pack_mm.default", {x, w, s}, {1, 32}));
     }
-    run_passes(d.g, Draft::ops, {.most_constant_bytes = most});
+    run_passes(d.g, ops::lookup(), {.most_constant_bytes = most});
     EXPECT_EQ(d.names(), most == 64U * 16 ? "pteryx.linear_q8 "
                                           : "aten._weight_int8pack_mm.default "
                                             "aten._weight_int8pack_mm.default ");
@@ -275,7 +254,7 @@ TEST(SplitRows, LayersAreJoinedWithinTheLimit) {
     const ValueId s = d.constant(DType::kF32, {32});
     const ValueId y = d.call("aten._weight_int8pack_mm.default", {x, w, s}, {1, 32});
     d.g.outputs = {d.call("aten.add.Tensor", {y, r, d.number(1)}, {1, 32})};
-    run_passes(d.g, Draft::ops, {.most_constant_bytes = most});
+    run_passes(d.g, ops::lookup(), {.most_constant_bytes = most});
     EXPECT_EQ(d.names(), most == 32U * 16
                              ? "pteryx.linear_q8 "
                              : "aten._weight_int8pack_mm.default aten._weight_int8pack_mm.default "

@@ -254,7 +254,7 @@ class Kernels(Inspect):
         longest = next(m for m in self.json(model)["methods"] if m["name"] == "forward")["inputs"][0]["dims"][1]["max"]
         self.assertGreater(longest, 1)
         for sizes in ("1 token at position 0", f"{longest} tokens at position 0"):
-            self.assertIn(f"// forward, {sizes}: et_vk.linear_q4gsw.default, node", text)
+            self.assertIn(f"// forward, {sizes}: pteryx.linear_q4gsw, node", text)
         self.assertRegex(text, r"// forward, 1 token at position [1-9]\d*: ")
         self.assertIn(": pteryx.sample, node", text)
         self.assertIn("decode-advance.wgsl", self.files())

@@ -7,8 +7,8 @@
 #include <utility>
 #include <variant>
 
-#include "pteryx/graph/build.h"
 #include "pteryx/fuse/passes.h"
+#include "pteryx/graph/build.h"
 #include "pteryx/ops/table.h"
 #include "pteryx/program/program.h"
 #include "pteryx/program/testing/alone.h"

@@ -1,6 +1,6 @@
 // Joins the splits of a row: y[row] = sum of the parts over their total, each weighed by its own maximum.
 // One workgroup per query row and head; `slots` sets of invocations take every slots-th split, then the first joins them.
-// partial is [items, splits, size4 + 1]: sums, then (peak, total).
+// Host guarantees: partial is [items, splits, size4 + 1]: sums, then (peak, total).
 #option size 1..1024
 #option live_slots
 #option y_type f16 | f32

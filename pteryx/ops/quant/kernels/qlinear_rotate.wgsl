@@ -1,5 +1,5 @@
-// The sums of a product that makes queries, keys and values, turned and put where they belong. One invocation per pair of
-// columns. Host guarantees: sums is [m, n] in f32, n even.
+// y[m, n], keys[position + m, n] or values[position + m, n] = turned(sums[m, n] + bias[n]): the sums of a product that makes
+// queries, keys and values, turned and put where they belong. One invocation per pair of columns. Host guarantees: sums is [m, n] in f32, n even.
 #option half_size 1..512
 #option heads 1..1024
 #option kv_heads 1..1024
