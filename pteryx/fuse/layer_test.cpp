@@ -1,0 +1,163 @@
+// A layer of a Llama model, as exporters write it: what becomes of it, and what is left alone where
+// a pattern does not match.
+// SPDX-License-Identifier: BSD-3-Clause
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "pteryx/fuse/calls.h"
+#include "pteryx/fuse/passes.h"
+#include "pteryx/ops/table.h"
+
+namespace pteryx::fuse {
+
+using namespace graph;  // NOLINT(google-build-using-namespace): the graph is what passes are about
+
+namespace {
+
+constexpr int64_t kWidth = 64;
+constexpr int64_t kHeads = 4;
+constexpr int64_t kKvHeads = 2;
+constexpr int64_t kSize = 16;
+constexpr int64_t kHidden = 96;
+constexpr int64_t kRows = 8;
+constexpr int64_t kContext = 32;
+
+struct Layer {
+  Graph g;
+  uint64_t end = 0;
+
+  ValueId tensor(const Dims& dims) { return g.add(Tensor{.dtype = DType::kF32, .max = dims}, ""); }
+  ValueId constant(DType t, const Dims& dims) {
+    const uint64_t bytes = static_cast<uint64_t>(numel(dims)) * size_bytes(t);
+    const uint64_t at = std::exchange(end, end + bytes);
+    return g.add(Tensor{.dtype = t, .max = dims, .data = {{0, at, bytes}}}, "");
+  }
+  ValueId cache() {
+    return g.add(Tensor{.dtype = DType::kF32, .max = {1, kContext, kKvHeads, kSize}, .state = true},
+                 "");
+  }
+  ValueId none() { return g.add(Null{}, ""); }
+  void node(std::string_view op, std::vector<ValueId> args) {
+    Node n;
+    n.op = ops::lookup().find(op);
+    n.spelling = n.op->name;
+    n.args = std::move(args);
+    g.nodes.push_back(std::move(n));
+  }
+  ValueId linear(ValueId x, int64_t k, int64_t n) {
+    const ValueId y = tensor({1, kRows, n});
+    node("et_vk.linear_q4gsw.default",
+         {x, constant(DType::kU8, {n, k / 2}), constant(DType::kF32, {k / 32, n}),
+          g.add(int64_t{32}, ""), none(), y});
+    return y;
+  }
+  ValueId view(ValueId x, const Dims& dims) {
+    const ValueId y = tensor(dims);
+    node("aten.view_copy.default", {x, none(), y});
+    return y;
+  }
+  ValueId norm(ValueId x) {
+    const ValueId y = tensor({1, kRows, kWidth});
+    node("et_vk.rms_norm.default", {x, constant(DType::kF32, {kWidth}), g.add(1e-5, ""), y});
+    return y;
+  }
+  ValueId add(ValueId a, ValueId b) {
+    const ValueId y = tensor({1, kRows, kWidth});
+    node("aten.add.Tensor", {a, b, g.add(int64_t{1}, ""), y});
+    return y;
+  }
+  ValueId table(ValueId position) {
+    const ValueId y = tensor({kRows, kSize / 2});
+    node("aten.slice_copy.Tensor", {constant(DType::kF32, {kContext, kSize / 2}),
+                                    g.add(int64_t{0}, ""), position, none(), none(), y});
+    return y;
+  }
+
+  struct Options {
+    bool reads_keys = false;  // somebody else does
+    bool reads_norm = false;
+    int64_t kv_heads = kKvHeads;
+  };
+  ValueId build(const Options& o) {
+    const ValueId x = tensor({1, kRows, kWidth});
+    const ValueId position = g.add(LiveScalar{}, "position");
+    const ValueId cos = table(position);
+    const ValueId sin = table(position);
+    const ValueId h = norm(x);
+    const ValueId q = view(linear(h, kWidth, kHeads * kSize), {1, kRows, kHeads, kSize});
+    const ValueId k = view(linear(h, kWidth, o.kv_heads * kSize), {1, kRows, o.kv_heads, kSize});
+    const ValueId v = view(linear(h, kWidth, o.kv_heads * kSize), {1, kRows, o.kv_heads, kSize});
+    const ValueId tq = tensor({1, kRows, kHeads, kSize});
+    const ValueId tk = tensor({1, kRows, o.kv_heads, kSize});
+    node("et_vk.apply_rotary_emb.default", {q, k, cos, sin, g.add(ValueList{{tq, tk}}, "")});
+    const ValueId y = tensor({1, kRows, kHeads, kSize});
+    node("sdpa_with_kv_cache.default",
+         {tq, tk, v, cache(), cache(), position, g.add(int64_t{1}, ""), none(), none(),
+          g.add(true, ""), none(), y});
+    const ValueId r = add(x, linear(view(y, {1, kRows, kHeads * kSize}), kHeads * kSize, kWidth));
+    const ValueId f = norm(r);
+    const ValueId gate = linear(f, kWidth, kHidden);
+    const ValueId up = linear(f, kWidth, kHidden);
+    const ValueId s = tensor({1, kRows, kHidden});
+    const ValueId silu = tensor({1, kRows, kHidden});
+    const ValueId product = tensor({1, kRows, kHidden});
+    node("aten.sigmoid.default", {gate, s});
+    node("aten.mul.Tensor", {gate, s, silu});
+    node("aten.mul.Tensor", {silu, up, product});
+    const ValueId out = add(r, linear(product, kHidden, kWidth));
+    g.inputs = {x};
+    g.outputs = {out};
+    if (o.reads_keys) g.outputs.push_back(tk);
+    if (o.reads_norm) g.outputs.push_back(f);
+    return out;
+  }
+  std::string run() {
+    run_passes(g, ops::lookup());
+    std::string names;
+    for (const Node& n : g.nodes) names += std::string(n.op->name) + " ";
+    return names;
+  }
+};
+
+TEST(Layer, IsFiveNodes) {
+  Layer l;
+  const ValueId out = l.build({});
+  EXPECT_EQ(l.run(),
+            "pteryx.linear_q4gsw_rope llama.custom_sdpa.default aten.view_copy.default "
+            "pteryx.linear_q4gsw pteryx.linear_q4gsw pteryx.linear_q4gsw ");
+  const Node& gated = l.g.nodes[4];
+  EXPECT_TRUE(std::get<bool>(l.g[argument(gated, "gated")]));
+  EXPECT_NE(l.g.tensor(argument(gated, "norm")), nullptr);
+  EXPECT_EQ(std::get<ValueList>(l.g[argument(l.g.nodes[5], "y")]).items, std::vector{out});
+  EXPECT_NE(l.g.tensor(argument(l.g.nodes[5], "residual")), nullptr);
+}
+
+TEST(Layer, KeysThatSomebodyElseReadsAreTurnedApart) {
+  Layer l;
+  l.build({.reads_keys = true});
+  const std::string names = l.run();
+  EXPECT_NE(names.find("et_vk.apply_rotary_emb.default sdpa_with_kv_cache.default "),
+            std::string::npos)
+      << names;
+  EXPECT_EQ(names.find("et_vk.rms_norm.default"), std::string::npos) << names;
+}
+
+TEST(Layer, HeadsThatAreNotTheCachesStay) {
+  Layer l;
+  l.build({.kv_heads = 1});
+  const std::string names = l.run();
+  EXPECT_NE(names.find("sdpa_with_kv_cache.default "), std::string::npos) << names;
+}
+
+TEST(Layer, ANormThatSomebodyElseReadsStays) {
+  Layer l;
+  l.build({.reads_norm = true});
+  const std::string names = l.run();
+  EXPECT_NE(names.find("et_vk.rms_norm.default pteryx.linear_q4gsw "), std::string::npos) << names;
+}
+
+}  // namespace
+}  // namespace pteryx::fuse
