@@ -18,7 +18,7 @@ namespace pteryx::ops {
 namespace {
 
 constexpr int kDraws = 12;
-constexpr int kTries = 200;
+constexpr int kTries = 4000;  // most are refused at once, of files with many options
 
 // What stands for pieces of WGSL.
 const std::map<std::string, std::string, std::less<>> kTexts = {

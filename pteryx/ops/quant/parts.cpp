@@ -100,7 +100,6 @@ std::vector<Columns> results(const QLinear& d) {
 
 void set_result_options(const QLinear& d, bool parts, Options& to) {
   to.set("results", static_cast<int64_t>(d.more.size() + 1))
-      .set("parts", parts ? 1 : 0)
       .set("row_words", in_row_words(d.y.dtype, d.y.dim(-1)) ? 1 : 0)
       .set("has_bias", d.bias && !parts ? 1 : 0)
       .set("has_residual", d.residual && !parts ? 1 : 0);
@@ -210,6 +209,7 @@ Pieces pieces(const QLinear& d, bool parts, Options options) {
   set_x_options(d, p.options);
   set_weight_options(d, p.options);
   set_result_options(d, parts, p.options);
+  p.options.set("parts", parts ? 1 : 0);
   p.bind = {{"x", d.x}, {"weight", d.weight}, {"scales", d.scales}};
   if (parts) {
     p.bind.push_back({"y", d.y});

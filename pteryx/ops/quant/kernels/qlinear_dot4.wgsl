@@ -49,7 +49,7 @@
 #option grouped
 #option scales_type f16 | f32
 #option results 1..4
-#option parts
+#let parts = 0
 #option row_words
 #option has_bias
 #if has_bias
@@ -63,7 +63,7 @@
 #if rotated
 #require !gated && results == 1 && !has_residual && row_words
 #end
-#require !parts && (results == 1 || row_words)
+#require results == 1 || row_words
 #require columns <= lanes && rows * columns * steps <= 32
 #require lanes * across * sets <= 512
 #require x_type != i8 || x_form == whole
