@@ -213,37 +213,51 @@ std::string rows_name(Kind k) {
   return k == Kind::kGroup ? "groups" : "dense";
 }
 
-template <FoldRoute R>
-Status plan(const Node& n, Plan& p) {
-  PTERYX_ASSIGN(const Rows r, rows_of(n));
-  const Row& op = row(n);
-  const Tensor y = n.out();
-  const Fold f = make_fold(R, r.length, 1024, p.caps());
-  const bool row_words = in_row_words(y.dtype, op.kind == Kind::kBatch ? 1 : r.length);
+// What is bound beside x and y, and options that say so.
+struct Extras {
+  Options options;
+  std::vector<Bind> before_y;
+  std::vector<Bind> behind_y;
+};
+
+Status dispatch(const Node& n, Plan& p, FoldRoute route, Kind kind, const Rows& r, const Tensor& x,
+                const Tensor& y, double eps, Extras extras, std::string_view variant) {
+  const Fold f = make_fold(route, r.length, 1024, p.caps());
+  const bool row_words = in_row_words(y.dtype, kind == Kind::kBatch ? 1 : r.length);
   Options options = f.options();
-  options.set("rows", rows_name(op.kind))
-      .set("centred", centred(op.kind) ? 1 : 0)
-      .set("has_mean", n.has_out(1) ? 1 : 0)
-      .set("has_rstd", n.has_out(2) ? 1 : 0)
+  for (const auto& [option, value] : extras.options.all()) options.set(option, value);
+  options.set("rows", rows_name(kind))
+      .set("centred", centred(kind) ? 1 : 0)
       .set("held", held_steps(f, r.length, row_lanes(row_words, y.dtype)))
       .set("row_words", row_words ? 1 : 0);
-  std::vector<Bind> bind = {{"x", n.in(0)}};
-  bind_affine(n, op.form, bind, options);
+  std::vector<Bind> bind = {{"x", x}};
+  bind.insert(bind.end(), extras.before_y.begin(), extras.before_y.end());
   bind.push_back({"y", y});
-  if (n.has_out(1)) bind.push_back({"mean", n.out(1)});
-  if (n.has_out(2)) bind.push_back({"rstd", n.out(2)});
+  bind.insert(bind.end(), extras.behind_y.begin(), extras.behind_y.end());
   const shaders::NormParams params{.rows = u32(r.rows),
                                    .length = u32(r.length),
                                    .groups = u32(r.groups),
                                    .channels = u32(r.channels),
                                    .inner = u32(r.inner),
-                                   .eps = static_cast<float>(epsilon(n))};
+                                   .eps = static_cast<float>(eps)};
   return p.dispatch(n, {.shader = &shaders::norm,
                         .options = std::move(options),
-                        .variant = op.name,
+                        .variant = variant,
                         .bind = std::move(bind),
                         .params = bytes_of(params),
                         .grid = f.grid(r.length == 0 ? 0 : r.rows, p.caps())});
+}
+
+template <FoldRoute R>
+Status plan(const Node& n, Plan& p) {
+  PTERYX_ASSIGN(const Rows r, rows_of(n));
+  const Row& op = row(n);
+  Extras extras;
+  bind_affine(n, op.form, extras.before_y, extras.options);
+  extras.options.set("has_mean", n.has_out(1) ? 1 : 0).set("has_rstd", n.has_out(2) ? 1 : 0);
+  if (n.has_out(1)) extras.behind_y.push_back({"mean", n.out(1)});
+  if (n.has_out(2)) extras.behind_y.push_back({"rstd", n.out(2)});
+  return dispatch(n, p, R, op.kind, r, n.in(0), n.out(), epsilon(n), std::move(extras), op.name);
 }
 
 bool suits_teams(const Node& n, const gpu::Caps& /*caps*/) {
@@ -358,26 +372,12 @@ constexpr std::string_view kStoredSpellings[] = {"aten::_native_batch_norm_legit
 
 Status plan_rms_norm(const Node& n, Plan& p, const Tensor& x, const Tensor& weight, double eps,
                      const Tensor& y) {
-  const int64_t length = x.dim(-1);
   const FoldRoute route = fits_subgroup_fold(n, p.caps()) ? FoldRoute::kSubgroup : FoldRoute::kTree;
-  const Fold f = make_fold(route, length, 1024, p.caps());
-  const bool row_words = in_row_words(y.dtype, length);
-  Options options = f.options();
-  options.set("rows", "dense").set("centred", 0).set("has_weight", 1).set("has_bias", 0);
-  options.set("has_mean", 0).set("has_rstd", 0).set("row_words", row_words ? 1 : 0);
-  options.set("held", held_steps(f, length, row_lanes(row_words, y.dtype)));
-  const shaders::NormParams params{.rows = u32(x.rows()),
-                                   .length = u32(length),
-                                   .groups = 1,
-                                   .channels = 1,
-                                   .inner = 1,
-                                   .eps = static_cast<float>(eps)};
-  return p.dispatch(n, {.shader = &shaders::norm,
-                        .options = std::move(options),
-                        .variant = "rms",
-                        .bind = {{"x", x}, {"weight", weight}, {"y", y}},
-                        .params = bytes_of(params),
-                        .grid = f.grid(length == 0 ? 0 : x.rows(), p.caps())});
+  Extras extras{.options = {{"has_weight", 1}, {"has_bias", 0}, {"has_mean", 0}, {"has_rstd", 0}},
+                .before_y = {{"weight", weight}},
+                .behind_y = {}};
+  return dispatch(n, p, route, Kind::kRms, {.rows = x.rows(), .length = x.dim(-1), .stats = {}}, x,
+                  y, eps, std::move(extras), "rms");
 }
 
 void add_norm(std::vector<OpDef>& table) {

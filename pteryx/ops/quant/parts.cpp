@@ -105,15 +105,23 @@ void set_result_options(const QLinear& d, bool parts, Options& to) {
       .set("has_residual", d.residual && !parts ? 1 : 0);
 }
 
-void set_finish(const QLinear& d, Options& to, std::vector<Bind>& bind) {
-  to.set("has_bias", d.bias ? 1 : 0).set("has_residual", d.residual ? 1 : 0);
+namespace {
+
+// What finish.wgsl reads.
+void bind_added(const QLinear& d, std::vector<Bind>& bind) {
   if (d.bias) bind.push_back({"bias", *d.bias});
   if (d.residual) bind.push_back({"residual", *d.residual});
 }
 
+}  // namespace
+
+void set_finish(const QLinear& d, Options& to, std::vector<Bind>& bind) {
+  to.set("has_bias", d.bias ? 1 : 0).set("has_residual", d.residual ? 1 : 0);
+  bind_added(d, bind);
+}
+
 void bind_results(const QLinear& d, std::vector<Bind>& bind) {
-  if (d.bias) bind.push_back({"bias", *d.bias});
-  if (d.residual) bind.push_back({"residual", *d.residual});
+  bind_added(d, bind);
   static constexpr std::string_view kNames[] = {"y", "y1", "y2", "y3"};
   const std::vector<Columns> all = results(d);
   for (size_t j = 0; j < all.size(); ++j) bind.push_back({kNames[j], all[j].y});

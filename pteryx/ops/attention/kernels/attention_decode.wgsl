@@ -382,19 +382,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     total = total * fade + weight * mark.y;
     sum = sum * fade + weight * part;
   }
-  sums[local] = sum;
-  if (column == 0u && slot < slots) { marks[slot] = vec2<f32>(peak, total); }
-  workgroupBarrier();
-  if (local >= size4) { return; }
   let used = min(slots, live_splits);
-  for (var s = 0u; s < used; s++) { peak = max(peak, marks[s].x); }
-  total = 0.0;
-  sum = vec4<f32>(0.0);
-  for (var s = 0u; s < used; s++) {
-    let weight = decay(marks[s].x - peak);
-    total += weight * marks[s].y;
-    sum += weight * sums[s * size4 + local];
-  }
+#include "attention/common/join.wgsl"
   put4_y(q_at, local, sum / total);
 #end
 }
