@@ -5,6 +5,7 @@
 #include "pteryx/fuse/calls.h"
 #include "pteryx/fuse/constants.h"
 #include "pteryx/fuse/passes.h"
+#include "pteryx/fuse/products.h"
 #include "pteryx/fuse/uses.h"
 
 namespace pteryx::fuse {
@@ -18,18 +19,16 @@ constexpr size_t kMostJoined = 3;
 
 // An operator and what passes make of it.
 struct Kind {
-  std::string_view name;
-  std::string_view joined;
+  ProductOps ops;
   size_t args;  // with the result
   bool groups;  // [x, weight, scales, group_size, bias, y], else [x, weight, scales, y]
 };
-constexpr Kind kKinds[] = {{"et_vk.linear_q4gsw.default", "pteryx.linear_q4gsw", 6, true},
-                           {"aten._weight_int8pack_mm.default", "pteryx.linear_q8", 4, false}};
+constexpr Kind kKinds[] = {{kProductOps[0], 6, true}, {kProductOps[1], 4, false}};
 enum Argument { kX, kWeight, kScales, kGroup, kBias };
 
 const Kind* kind_of(const Node& n) {
   for (const Kind& k : kKinds) {
-    if (is_call(n, k.name) && n.args.size() == k.args) return &k;
+    if (is_call(n, k.ops.layer) && n.args.size() == k.args) return &k;
   }
   return nullptr;
 }
@@ -92,7 +91,8 @@ class Joiner {
     std::vector<bool> gone(g_.nodes.size());
     for (uint32_t i = 0; i < g_.nodes.size(); ++i) {
       const Kind* k = gone[i] ? nullptr : kind_of(g_.nodes[i]);
-      if (k == nullptr || ops_.find(k->joined) == nullptr || !can_join(g_, g_.nodes[i], *k, uses))
+      if (k == nullptr || ops_.find(k->ops.product) == nullptr ||
+          !can_join(g_, g_.nodes[i], *k, uses))
         continue;
       std::vector<uint32_t> members = {i};
       for (uint32_t j = i + 1; j < g_.nodes.size() && members.size() < kMostJoined; ++j) {
@@ -172,7 +172,7 @@ class Joiner {
     const ValueId group = k.groups ? g_.nodes[members[0]].args[kGroup] : kNoValue;
     IntList widths;
     for (const uint32_t m : members) widths.items.push_back(extent(m, kWeight, false));
-    set_call(g_, g_.nodes[members[0]], ops_, k.joined,
+    set_call(g_, g_.nodes[members[0]], ops_, k.ops.product,
              {{"x", x},
               {"weight", weight},
               {"scales", scales},
@@ -225,7 +225,7 @@ class Joiner {
     const Kind* k = kind_of(g_.nodes[maker]);
     const Tensor* layer = g_.tensor(from);
     const Tensor* x = g_.tensor(g_.nodes[maker].args[kX]);
-    if (k == nullptr || ops_.find(k->joined) == nullptr || layer == nullptr || x == nullptr ||
+    if (k == nullptr || ops_.find(k->ops.product) == nullptr || layer == nullptr || x == nullptr ||
         x->max.rank() != layer->max.rank() || layer->dtype != ty->dtype || is_split(maker))
       return false;
     const uint32_t ready = uses.producer(r);
@@ -233,7 +233,7 @@ class Joiner {
     const std::vector<ValueId> args = g_.nodes[maker].args;
     ValueList result;
     result.items.push_back(last_view == kNoNode ? out : from);
-    set_call(g_, g_.nodes[maker], ops_, k->joined,
+    set_call(g_, g_.nodes[maker], ops_, k->ops.product,
              {{"x", args[kX]},
               {"weight", args[kWeight]},
               {"scales", args[kScales]},

@@ -7,6 +7,7 @@
 #include "pteryx/fuse/calls.h"
 #include "pteryx/fuse/match.h"
 #include "pteryx/fuse/passes.h"
+#include "pteryx/fuse/products.h"
 
 namespace pteryx::fuse {
 
@@ -18,13 +19,6 @@ constexpr std::string_view kAttention = "sdpa_with_kv_cache.default";
 constexpr std::string_view kCached = "llama.custom_sdpa.default";
 constexpr std::string_view kRope = "et_vk.apply_rotary_emb.default";
 constexpr std::string_view kSlice = "aten.slice_copy.Tensor";
-
-struct Kind {
-  std::string_view product;
-  std::string_view rotated;
-};
-constexpr Kind kKinds[] = {{"pteryx.linear_q4gsw", "pteryx.linear_q4gsw_rope"},
-                           {"pteryx.linear_q8", "pteryx.linear_q8_rope"}};
 
 // Rows of a table: all, or from a place on.
 struct Rows {
@@ -50,7 +44,7 @@ Rows rows_of(const Matcher& p, ValueId id) {
 }
 
 struct Found {
-  const Kind* kind = nullptr;
+  const ProductOps* kind = nullptr;
   uint32_t product = kNoNode;
   uint32_t rope = kNoNode;
   ValueId q = kNoValue;  // turned
@@ -74,8 +68,8 @@ std::optional<Found> find(const Matcher& p, const Node& attention) {
   if (f.product == kNoNode) return std::nullopt;
   const Node& product = g.nodes[f.product];
   const auto* kind = std::ranges::find_if(
-      kKinds, [&](const Kind& each) { return is_call(product, each.product); });
-  if (kind == std::end(kKinds)) return std::nullopt;
+      kProductOps, [&](const ProductOps& each) { return is_call(product, each.product); });
+  if (kind == std::end(kProductOps)) return std::nullopt;
   f.kind = kind;
   const auto* made = std::get_if<ValueList>(&g[argument(product, "y")]);
   if (made == nullptr || !std::ranges::equal(made->items, inputs)) return std::nullopt;

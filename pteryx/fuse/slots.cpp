@@ -6,6 +6,7 @@
 #include "pteryx/fuse/calls.h"
 #include "pteryx/fuse/match.h"
 #include "pteryx/fuse/passes.h"
+#include "pteryx/fuse/products.h"
 
 namespace pteryx::fuse {
 
@@ -13,35 +14,28 @@ using namespace graph;  // NOLINT(google-build-using-namespace): the graph is wh
 
 namespace {
 
-constexpr std::string_view kProducts[] = {"pteryx.linear_q4gsw", "pteryx.linear_q8"};
 constexpr std::string_view kNorm = "et_vk.rms_norm.default";
 constexpr std::string_view kGate = "pteryx.silu_mul";
 
 bool is_product(const Node& n) {
-  return std::ranges::any_of(kProducts, [&](std::string_view p) { return is_call(n, p); });
+  return std::ranges::any_of(kProductOps,
+                             [&](const ProductOps& o) { return is_call(n, o.product); });
 }
 bool is_number(const Graph& g, ValueId id) {
   return std::holds_alternative<double>(g[id]) || std::holds_alternative<int64_t>(g[id]);
 }
 
-// A layer as it came, which becomes a product where it has something to take in.
-struct Layer {
-  std::string_view name;
-  std::string_view product;
-};
-constexpr Layer kLayers[] = {{"et_vk.linear_q4gsw.default", kProducts[0]},
-                             {"aten._weight_int8pack_mm.default", kProducts[1]}};
-
 bool is_linear(const Node& n) {
   return is_product(n) ||
-         std::ranges::any_of(kLayers, [&](const Layer& l) { return is_call(n, l.name); });
+         std::ranges::any_of(kProductOps, [&](const ProductOps& o) { return is_call(n, o.layer); });
 }
 
+// A layer as it came becomes a product where it has something to take in.
 bool make_product(const Matcher& p, Node& n, const OpLookup& ops, uint64_t most_bytes) {
   if (is_product(n)) return true;
   const auto* layer =
-      std::ranges::find_if(kLayers, [&](const Layer& l) { return is_call(n, l.name); });
-  if (layer == std::end(kLayers)) return false;
+      std::ranges::find_if(kProductOps, [&](const ProductOps& o) { return is_call(n, o.layer); });
+  if (layer == std::end(kProductOps)) return false;
   const ValueId y = argument(n, "y");
   const Tensor* from = p.g.tensor(argument(n, "x"));
   const Tensor* weight = p.g.tensor(argument(n, "weight"));
