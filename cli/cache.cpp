@@ -25,15 +25,6 @@ using convert::CacheOptions;
 using convert::ProgramFile;
 using nlohmann::json;
 
-Result<std::string> cache_folder() {
-  if (std::string own = gpu::variable("PTERYX_CACHE"); !own.empty()) return own;
-  if (const std::string xdg = gpu::variable("XDG_CACHE_HOME"); xdg.starts_with('/'))
-    return (fs::path(xdg) / "pteryx").string();
-  if (const std::string home = gpu::variable("HOME"); home.starts_with('/'))
-    return (fs::path(home) / ".cache" / "pteryx").string();
-  return io_error("neither XDG_CACHE_HOME nor HOME names a folder");
-}
-
 // Where programs go that are not kept; "" where there is no such folder.
 std::string temporary_folder() {
   std::error_code error;
@@ -43,8 +34,8 @@ std::string temporary_folder() {
 
 // What the environment says. Errors: kIo where it names no folder, kInvalidArgument.
 Result<CacheOptions> cache_options() {
-  CacheOptions options = {.temporary = temporary_folder()};
-  PTERYX_ASSIGN(options.folder, cache_folder());
+  CacheOptions options = {.folder = gpu::cache_folder(), .temporary = temporary_folder()};
+  if (options.folder.empty()) return io_error("neither XDG_CACHE_HOME nor HOME names a folder");
   if (const std::string limit = gpu::variable("PTERYX_CACHE_LIMIT"); !limit.empty()) {
     const auto mib = parse_number<uint64_t>(limit);
     if (!mib || *mib > uint64_t{1} << 40) {

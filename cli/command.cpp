@@ -16,14 +16,18 @@
 
 namespace pteryx::cli {
 
-void add_run_options(CLI::App& app, RunOptions& o) {
-  const std::string before = app.option_defaults()->get_group();
-  app.option_defaults()->group("GPU and precision");
+void add_device_options(CLI::App& app, RunOptions& o) {
   app.add_option("--adapter", o.device.adapter,
                  "GPU to use: its number or part of its name in `pteryx doctor`, or 'software'")
       ->type_name("NAME");
   add_choice(app, "--provider", o.device.provider, {{"dawn", "dawn"}, {"wgpu", "wgpu"}},
              "WebGPU library to use");
+}
+
+void add_run_options(CLI::App& app, RunOptions& o) {
+  const std::string before = app.option_defaults()->get_group();
+  app.option_defaults()->group("GPU and precision");
+  add_device_options(app, o);
   add_choice(app, "--precision", o.precision, {{"f32", Precision::kF32}, {"f16", Precision::kF16}},
              "precision of matrix products; f16 rounds their operands where that is faster (sums "
              "stay f32)");

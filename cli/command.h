@@ -28,6 +28,7 @@ struct RunOptions {
   bool cpu_only = false;
   uint64_t memory_limit_mib = 0;  // 0: none
 };
+void add_device_options(CLI::App& app, RunOptions& o);  // which GPU
 void add_run_options(CLI::App& app, RunOptions& o);
 // Lets the environment fill, once the command is chosen and parsed, what its options left empty.
 void read_environment(CLI::App& app, RunOptions& o);
@@ -63,6 +64,7 @@ void add_bench(CLI::App& app, Action& action);
 void add_profile(CLI::App& app, Action& action);
 void add_eval(CLI::App& app, Action& action);
 void add_cache(CLI::App& app, Action& action);
+void add_tune(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
 void add_ops(CLI::App& app, Action& action);
 void add_completion(CLI::App& app, Action& action);

@@ -44,6 +44,10 @@ json capabilities_json(const gpu::Caps& c) {
           {"software", c.software}};
 }
 
+json sizes_json(const gpu::Caps& c) {
+  return {{"processors", c.sizes.processors}, {"invocations", c.sizes.invocations}};
+}
+
 json adapter_json(const gpu::AdapterReport& a) {
   const gpu::Caps& c = a.caps;
   return {{"name", a.name},
@@ -56,7 +60,8 @@ json adapter_json(const gpu::AdapterReport& a) {
           {"problem", a.problem},
           {"masked", c.masked},
           {"capabilities", capabilities_json(c)},
-          {"limits", limits_json(c)}};
+          {"limits", limits_json(c)},
+          {"sizes", sizes_json(c)}};
 }
 
 void print_adapter(size_t number, const gpu::AdapterReport& a) {
@@ -75,6 +80,8 @@ void print_adapter(size_t number, const gpu::AdapterReport& a) {
       "memory\n",
       c.max_buffer_bytes >> 20, c.max_binding_bytes >> 20, c.max_storage_buffers, c.max_invocations,
       c.max_workgroup_bytes >> 10);
+  print("      size          {} processors of {} invocations (`pteryx tune` measures them)\n",
+        c.sizes.processors, c.sizes.invocations);
 }
 
 int run(bool as_json) {
@@ -112,7 +119,8 @@ int run(bool as_json) {
       whole["default"] = {{"adapter", (*device)->caps().adapter},
                           {"provider", (*device)->caps().provider},
                           {"capabilities", capabilities_json((*device)->caps())},
-                          {"limits", limits_json((*device)->caps())}};
+                          {"limits", limits_json((*device)->caps())},
+                          {"sizes", sizes_json((*device)->caps())}};
     else
       whole["problem"] = device.status().message();
     print_json(whole);

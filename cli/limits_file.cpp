@@ -84,6 +84,26 @@ Status add_capabilities(const Json& document, gpu::Caps& caps) {
   return {};
 }
 
+// How large that GPU is; reports of older versions do not say.
+Status add_sizes(const Json& document, gpu::Caps& caps) {
+  if (!document.is_object() || !document.contains("default")) return {};
+  const Json& chosen = document["default"];
+  if (!chosen.contains("sizes")) return {};
+  const Json& sizes = chosen["sizes"];
+  const auto read = [&](const char* name, uint32_t& to) {
+    const bool fits = sizes.is_object() && sizes.contains(name) &&
+                      sizes[name].is_number_unsigned() && sizes[name].get<uint64_t>() >= 1 &&
+                      sizes[name].get<uint64_t>() <= 65536;
+    if (fits) to = sizes[name].get<uint32_t>();
+    return fits;
+  };
+  if (read("processors", caps.sizes.processors) && read("invocations", caps.sizes.invocations))
+    return {};
+  return invalid_program(
+      fmt::format("sizes: expected processors and invocations, 1 to 65536 each, got {}",
+                  excerpt(sizes.dump(-1, ' ', false, Json::error_handler_t::replace))));
+}
+
 // The object of limits in a document.
 Result<Json> limits_in(const Json& document) {
   if (!document.is_object() || !document.contains("providers")) return document;
@@ -100,6 +120,7 @@ Result<gpu::Caps> caps_in(const Json& document) {
   PTERYX_ASSIGN(const Json limits, limits_in(document));
   PTERYX_ASSIGN(gpu::Caps caps, caps_of(limits));
   PTERYX_TRY(add_capabilities(document, caps));
+  PTERYX_TRY(add_sizes(document, caps));
   return caps;
 }
 

@@ -104,6 +104,7 @@ int run(int argc, char** argv) {
   add_verify(app, action);
   add_synth(app, action);
   add_cache(app, action);
+  add_tune(app, action);
   add_doctor(app, action);
   add_ops(app, action);
   add_completion(app, action);

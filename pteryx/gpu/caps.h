@@ -13,6 +13,17 @@
 
 namespace pteryx::gpu {
 
+// How much of a GPU there is to keep busy: tiles, teams and cuts are chosen by it. Nothing fails
+// where it is wrong, things only take longer.
+struct Sizes {
+  uint32_t processors = 32;     // that run workgroups at the same time
+  uint32_t invocations = 1024;  // that each of them holds
+
+  // Half of all invocations that it holds: those hide the latency of its memory.
+  int64_t enough_invocations() const { return int64_t{processors} * invocations / 2; }
+  bool operator==(const Sizes&) const = default;
+};
+
 struct Caps {
   bool f16 = false;
   bool subgroups = false;
@@ -23,6 +34,7 @@ struct Caps {
   bool timestamps = false;
   double timestamp_ns = 1;  // of one tick
   bool software = false;    // a CPU pretending
+  Sizes sizes;
 
   // Limits, as WebGPU promises them everywhere.
   uint64_t max_buffer_bytes = uint64_t{256} << 20;

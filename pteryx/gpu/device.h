@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -196,6 +197,9 @@ struct DeviceOptions {
   // Lets the WebGPU library check every access of a shader to memory, which no shader here needs
   // and which costs up to half of the speed. Tests run with it and without.
   bool bounds_checks = false;
+  // Where what was measured of GPUs is kept, see keep_sizes; "": nowhere.
+  std::string folder = {};
+  std::optional<Sizes> sizes = {};  // in place of those measured, or usual for the adapter
 };
 
 // Opens a provider and an adapter. Errors: kDevice with what was tried.

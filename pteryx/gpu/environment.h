@@ -19,13 +19,24 @@ inline std::string variable(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
+// Where things are kept between runs; "": nowhere, no variable names a folder.
+inline std::string cache_folder() {
+  if (std::string own = variable("PTERYX_CACHE"); !own.empty()) return own;
+  if (const std::string xdg = variable("XDG_CACHE_HOME"); xdg.starts_with('/'))
+    return (std::filesystem::path(xdg) / "pteryx").string();
+  if (const std::string home = variable("HOME"); home.starts_with('/'))
+    return (std::filesystem::path(home) / ".cache" / "pteryx").string();
+  return {};
+}
+
 // Fills the fields left empty from PTERYX_ADAPTER, PTERYX_PROVIDER, PTERYX_WEBGPU_LIBRARY,
-// PTERYX_DISABLE and PTERYX_BOUNDS_CHECKS.
+// PTERYX_DISABLE and PTERYX_BOUNDS_CHECKS, and the folder.
 inline DeviceOptions options_from_environment(DeviceOptions options = {}) {
   if (options.adapter.empty()) options.adapter = variable("PTERYX_ADAPTER");
   if (options.provider.empty()) options.provider = variable("PTERYX_PROVIDER");
   if (options.library.empty()) options.library = variable("PTERYX_WEBGPU_LIBRARY");
   if (options.disable.empty()) options.disable = variable("PTERYX_DISABLE");
+  if (options.folder.empty()) options.folder = cache_folder();
   const std::string checks = variable("PTERYX_BOUNDS_CHECKS");
   if (!checks.empty() && checks != "0") options.bounds_checks = true;
   return options;

@@ -54,12 +54,12 @@ shaders::ReduceParams make_params(const Reduction& s, int64_t count) {
 
 // Few long rows leave most of a GPU idle: cut them so that an invocation is left with some 16
 // items.
-int64_t parts_of(const Reduction& s, uint32_t team) {
-  constexpr int64_t kEnoughInvocations = 131072;
+int64_t parts_of(const Reduction& s, uint32_t team, const gpu::Caps& caps) {
+  const int64_t enough = caps.sizes.enough_invocations();
   const int64_t busy = s.row_count * team;
   const int64_t items = s.length / team;
-  if (items <= 64 || busy * 4 > kEnoughInvocations) return 1;
-  return std::min({items / 16, kEnoughInvocations / std::max<int64_t>(busy, 1), int64_t{1024}});
+  if (items <= 64 || busy * 4 > enough) return 1;
+  return std::min({items / 16, enough / std::max<int64_t>(busy, 1), int64_t{1024}});
 }
 
 // The fold of every part of a row, as it is: no finish.
@@ -102,7 +102,7 @@ template <FoldRoute R>
 Status plan(const Node& n, Plan& p) {
   PTERYX_ASSIGN(const Reduction s, describe_reduction(n));
   const Fold f = make_fold(R, s.length, kMaxTeam, p.caps());
-  const int64_t parts = parts_of(s, f.team);
+  const int64_t parts = parts_of(s, f.team, p.caps());
   if (parts <= 1) return plan_rows(n, p, s, f, {"x", n.in(0)}, s.length);
   PTERYX_ASSIGN(const Tensor scratch, plan_parts(n, p, s, f, parts));
   Reduction of_parts = s;

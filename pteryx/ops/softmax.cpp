@@ -47,12 +47,12 @@ Status shape(const Node& n, Shapes& s) {
 }
 
 // Few long rows leave most of a GPU idle: cut them into parts, in two passes.
-int64_t splits_of(const Extents& e) {
+int64_t splits_of(const Extents& e, const gpu::Caps& caps) {
   constexpr int64_t kPart = 4096;
-  constexpr int64_t kEnoughParts = 512;
+  const int64_t enough = 4 * int64_t{caps.sizes.processors};
   const int64_t rows = e.outer * e.inner;
-  if (e.length < 2 * kPart || rows * 2 > kEnoughParts) return 1;
-  return std::min(e.length / kPart, kEnoughParts / std::max<int64_t>(rows, 1));
+  if (e.length < 2 * kPart || rows * 2 > enough) return 1;
+  return std::min(e.length / kPart, enough / std::max<int64_t>(rows, 1));
 }
 
 // All at once, or the parts of rows and then what becomes of them.
@@ -83,7 +83,7 @@ template <FoldRoute R>
 Status plan(const Node& n, Plan& p) {
   PTERYX_ASSIGN(const Extents e, extents(n));
   const int64_t rows = e.length == 0 ? 0 : e.outer * e.inner;
-  const int64_t splits = R == FoldRoute::kSerial ? 1 : splits_of(e);
+  const int64_t splits = R == FoldRoute::kSerial ? 1 : splits_of(e, p.caps());
   const int64_t chunk = splits == 1 ? e.length : (e.length / splits + 64) / 64 * 64;
   const shaders::SoftmaxParams params{.rows = u32(rows),
                                       .length = u32(e.length),

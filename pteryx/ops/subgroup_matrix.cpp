@@ -10,8 +10,6 @@ namespace {
 
 int64_t up(int64_t n, int64_t step) { return (n + step - 1) / step; }
 
-// Tiles that keep a large GPU busy: one of the large for each of its processors, two of the others.
-constexpr int64_t kBusy = 128;
 constexpr int64_t kLeastK = 256;  // of a part
 // What options of the kernels hold.
 constexpr int64_t kMostK = int64_t{1} << 20;
@@ -25,7 +23,7 @@ MatrixTile tile_of(MatrixSize size, const MatrixProduct& d, const gpu::Caps& cap
     t.pieces_m = std::clamp<int64_t>(up(d.m, 16), 1, 4);
     t.subgroups_m = 1;
     // Half as many columns where cutting k alone would leave processors idle.
-    const bool narrow = d.batches * up(d.n, 128) * (d.k / 512) < 2 * kBusy;
+    const bool narrow = d.batches * up(d.n, 128) * (d.k / 512) < 2 * int64_t{caps.sizes.processors};
     t.pieces_n = narrow ? 1 : 2;
     t.depth = narrow && d.k % 128 == 0 ? 128 : 64;
   }
@@ -33,8 +31,10 @@ MatrixTile tile_of(MatrixSize size, const MatrixProduct& d, const gpu::Caps& cap
   return t;
 }
 
-int64_t splits_of(MatrixSize size, int64_t tiles, int64_t k, int64_t steps, int64_t depth) {
-  const int64_t busy = size == MatrixSize::kLarge ? kBusy : 2 * kBusy;
+int64_t splits_of(MatrixSize size, int64_t tiles, int64_t k, int64_t steps, int64_t depth,
+                  const gpu::Caps& caps) {
+  // Tiles that keep a GPU busy: one of the large for each of its processors, two of the others.
+  const int64_t busy = int64_t{caps.sizes.processors} * (size == MatrixSize::kLarge ? 1 : 2);
   const int64_t most = size == MatrixSize::kFew ? 16 : 4;
   if (tiles == 0 || k < 2 * kLeastK) return 1;
   int64_t splits = std::min({busy / tiles, most, steps * depth / kLeastK});
@@ -79,7 +79,7 @@ MatrixPlan plan_matrix(MatrixSize size, const MatrixProduct& d, const gpu::Caps&
   MatrixPlan p{.tile = tile_of(size, d, caps)};
   p.tiles = d.batches * up(d.m, p.tile.rows()) * up(d.n, p.tile.columns());
   const int64_t steps = std::max<int64_t>(up(d.k, p.tile.depth), 1);
-  p.splits = splits_of(size, p.tiles, d.k, steps, p.tile.depth);
+  p.splits = splits_of(size, p.tiles, d.k, steps, p.tile.depth, caps);
   p.steps = steps / p.splits;
   return p;
 }

@@ -7,7 +7,7 @@ import unittest
 from cli import LLM, NO_LIBRARY, OPS, USAGE, TestCase, tool
 
 MODEL = LLM / "qwen3_like_q4.pte"
-COMMANDS = ("generate", "chat", "convert", "bench", "profile", "eval", "run", "inspect", "verify", "synth", "cache", "doctor", "ops", "completion",
+COMMANDS = ("generate", "chat", "convert", "bench", "profile", "eval", "run", "inspect", "verify", "synth", "cache", "tune", "doctor", "ops", "completion",
             "man")
 
 

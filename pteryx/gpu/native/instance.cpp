@@ -8,9 +8,19 @@
 
 #include "pteryx/gpu/native/native_device.h"
 #include "pteryx/gpu/native/probe.h"
+#include "pteryx/gpu/native/sizes.h"
 
 namespace pteryx::gpu::native {
 namespace {
+
+AdapterKind kind(WGPUAdapterType type) {
+  switch (type) {
+    case WGPUAdapterType_DiscreteGPU: return AdapterKind::kDiscrete;
+    case WGPUAdapterType_IntegratedGPU: return AdapterKind::kIntegrated;
+    case WGPUAdapterType_CPU: return AdapterKind::kSoftware;
+    default: return AdapterKind::kUnknown;
+  }
+}
 
 Caps read_caps(const Provider& provider, WGPUInstance instance, WGPUAdapter adapter,
                const WGPUAdapterInfo& info) {
@@ -45,6 +55,7 @@ Caps read_caps(const Provider& provider, WGPUInstance instance, WGPUAdapter adap
   caps.storage_alignment = limits.minStorageBufferOffsetAlignment;
 
   caps.adapter = text(info.device);
+  caps.sizes = usual_sizes(kind(info.adapterType), caps.adapter);
   caps.provider = provider.name();
   caps.driver = text(info.description);
   return caps;
@@ -107,6 +118,11 @@ Result<std::shared_ptr<Device>> open_adapter(std::shared_ptr<const Instance> ins
                                              const DeviceOptions& options) {
   Caps caps = adapter.caps;
   PTERYX_TRY(mask_caps(caps, options.disable));
+  if (options.sizes) {
+    caps.sizes = *options.sizes;
+  } else if (const auto kept = kept_sizes(options.folder, caps.adapter)) {
+    caps.sizes = *kept;
+  }
   const Checks checks = options.bounds_checks ? Checks::kOn : Checks::kOff;
   PTERYX_ASSIGN(
       std::shared_ptr<NativeDevice> device,

@@ -5,24 +5,12 @@
 
 #include "pteryx/base/bytes.h"
 #include "pteryx/gpu/native/blocking.h"
+#include "pteryx/gpu/native/kernels.h"
 
 namespace pteryx::gpu::native {
 namespace {
 
 constexpr BindingKind kOneOutput[] = {BindingKind::kStorageReadWrite};
-
-constexpr std::string_view kSubgroupSize = R"(
-@group(0) @binding(0) var<storage, read_write> y: array<u32>;
-@compute @workgroup_size(64)
-fn main(@builtin(subgroup_size) size: u32, @builtin(local_invocation_index) i: u32) {
-  if (i == 0u) { y[0] = size; }
-}
-)";
-constexpr std::string_view kDot4 = R"(
-@group(0) @binding(0) var<storage, read_write> y: array<u32>;
-@compute @workgroup_size(1)
-fn main() { y[0] = u32(dot4I8Packed(y[0], y[1])); }
-)";
 
 // The first word that a shader with one output writes.
 Result<uint32_t> run_for_word(Device& device, const ShaderDesc& shader) {
@@ -55,14 +43,15 @@ Status probe(NativeDevice& device, std::string_view disable) {
   Caps caps = device.caps();
   if (caps.subgroups && caps.subgroup_max == 0) {
     const Result<uint32_t> size = run_for_word(device, {.label = "probe/subgroup_size",
-                                                        .code = kSubgroupSize,
+                                                        .code = kernels::kSubgroupSize,
                                                         .bindings = kOneOutput,
                                                         .uses_subgroups = true});
     caps.subgroups = size.ok() && *size > 0;
     caps.subgroup_min = caps.subgroup_max = caps.subgroups ? *size : 0;
   }
   if (!device.provider().tells_language_features()) {
-    caps.dot4 = compiles(device, {.label = "probe/dot4", .code = kDot4, .bindings = kOneOutput});
+    caps.dot4 =
+        compiles(device, {.label = "probe/dot4", .code = kernels::kDot4, .bindings = kOneOutput});
     PTERYX_TRY(mask_caps(caps, disable));
   }
   device.complete_caps(std::move(caps));

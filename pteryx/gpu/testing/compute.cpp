@@ -31,7 +31,9 @@ T or_die(Result<T> result, std::string_view what) {
 }  // namespace
 
 std::shared_ptr<Device> open_or_die(const DeviceOptions& options) {
-  return or_die(open_device(options_from_environment(options)), "open_device");
+  DeviceOptions all = options_from_environment(options);
+  all.folder = options.folder;  // what a user keeps is nothing to tests
+  return or_die(open_device(all), "open_device");
 }
 
 const std::shared_ptr<Device>& shared_device() {

@@ -15,9 +15,8 @@
 namespace pteryx::ops::attention {
 namespace {
 
-constexpr int64_t kSplitKeys = 256;    // of the contexts that plans tell apart: so many times 2^k
-constexpr int64_t kManyGroups = 1024;  // workgroups that fill a large GPU
-constexpr int64_t kBlockRows = 64;     // of q in a workgroup of the routes for many rows
+constexpr int64_t kSplitKeys = 256;  // of the contexts that plans tell apart: so many times 2^k
+constexpr int64_t kBlockRows = 64;   // of q in a workgroup of the routes for many rows
 
 int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t quads(int64_t size) { return div_up(size, 4); }
@@ -62,6 +61,14 @@ std::vector<Bind> call_tensors(const Node& n, const Attention& a) {
   std::vector<Bind> bind = {{"y", n.out()}, {"q", a.q}, {"k", a.k}, {"v", a.v}};
   if (a.mask) bind.push_back({"mask", *a.mask});
   return bind;
+}
+
+// Workgroups that fill the GPU, of which several share a processor.
+int64_t many_groups(const gpu::Caps& caps) { return 8 * int64_t{caps.sizes.processors}; }
+
+// Into which the keys are cut at most.
+int64_t most_splits(const Attention& a, const gpu::Caps& caps) {
+  return std::max<int64_t>(many_groups(caps) / std::max<int64_t>(items(a), 1), 1);
 }
 
 // The most keys that a plan is good for: those of this run, rounded up.
@@ -115,8 +122,9 @@ DecodeCut decode_cut(const Attention& a, int64_t keys, const gpu::Caps& caps) {
 }
 
 // As many workgroups as the keys need, up to what fills the GPU; beyond, each passes over more.
-Splits decode_splits(const Attention& a, int64_t keys, const DecodeCut& cut) {
-  const int64_t most = std::max<int64_t>(kManyGroups / std::max<int64_t>(items(a), 1), 1);
+Splits decode_splits(const Attention& a, int64_t keys, const DecodeCut& cut,
+                     const gpu::Caps& caps) {
+  const int64_t most = most_splits(a, caps);
   const int64_t count = std::clamp<int64_t>(div_up(keys, cut.keys()), 1, most);
   const int64_t length = div_up(div_up(keys, count), cut.keys()) * cut.keys();
   return {std::max<int64_t>(div_up(keys, length), 1), length};
@@ -140,7 +148,7 @@ Status plan_decode_subgroup(const Node& n, Plan& p) {
   if (!new_rows) PTERYX_TRY(plan_new_rows(n, p));
   const int64_t keys = planned_keys(n, a);
   const DecodeCut cut = decode_cut(a, keys, p.caps());
-  const Splits splits = decode_splits(a, keys, cut);
+  const Splits splits = decode_splits(a, keys, cut, p.caps());
   const bool split = splits.count > 1;
   Options options = call_options(a);
   options.set("team", cut.team)
@@ -174,7 +182,7 @@ bool fits_decode_subgroup(const Node& n, const gpu::Caps& caps) {
       decode_cut(*a, 1, caps).threads == 0) {
     return false;
   }
-  return std::max({a->heads, a->batch * a->rows, kManyGroups}) <= caps.max_workgroups_per_dim;
+  return std::max({a->heads, a->batch * a->rows, many_groups(caps)}) <= caps.max_workgroups_per_dim;
 }
 
 // ---------------------------------------------------------------- few rows
@@ -183,9 +191,9 @@ constexpr int64_t kPlainDecodeRows = 4;
 constexpr int64_t kMiddleContext = 512;  // beyond, splits are twice as long, and from
                                          // kLongContext on four times
 
-Splits row_splits(const Node& n, const Attention& a) {
+Splits row_splits(const Node& n, const Attention& a, const gpu::Caps& caps) {
   const int64_t keys = planned_keys(n, a);
-  const int64_t most = std::max<int64_t>(kManyGroups / std::max<int64_t>(items(a), 1), 1);
+  const int64_t most = most_splits(a, caps);
   const int64_t longer = keys > kLongContext ? 4 : keys > kMiddleContext ? 2 : 1;
   const int64_t count = std::clamp<int64_t>(div_up(keys, longer * kSplitKeys), 1, most);
   return {count, div_up(keys, count)};
@@ -223,7 +231,7 @@ Status plan_rows(const Node& n, Plan& p, const Attention& a, const Splits& split
 
 Status plan_decode(const Node& n, Plan& p) {
   PTERYX_ASSIGN(const Attention a, read_attention(n));
-  return plan_rows(n, p, a, row_splits(n, a));
+  return plan_rows(n, p, a, row_splits(n, a, p.caps()));
 }
 
 Status plan_naive(const Node& n, Plan& p) {

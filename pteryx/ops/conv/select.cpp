@@ -29,17 +29,16 @@ Status plan_rows(const Node& n, Plan& p, const Shader& shader) {
 
 // Results below each other that an invocation of conv_columns makes: few where there are few in
 // all.
-int64_t column_rows(const Conv& c) {
-  constexpr int64_t kManyColumns = 131'072;
+int64_t column_rows(const Conv& c, const gpu::Caps& caps) {
   const int64_t columns = c.batch * c.channels() * c.out[2];
-  const int64_t wanted = columns * c.out[1] / kManyColumns;
+  const int64_t wanted = columns * c.out[1] / caps.sizes.enough_invocations();
   return wanted >= 4 ? 4 : 2;
 }
 
 Status plan_columns(const Node& n, Plan& p) {
   constexpr int64_t kThreads = 128;
   PTERYX_ASSIGN(const Conv c, read_conv(n));
-  const int64_t rows = column_rows(c);
+  const int64_t rows = column_rows(c, p.caps());
   const int64_t items = c.batch * c.channels() * (up(c.out[1], rows) / rows) * c.out[2];
   const auto params = make_params<shaders::ConvColumnsParams>(n, c, items);
   Options options = {{"kernel_h", c.kernel[1]},

@@ -25,10 +25,9 @@ constexpr int64_t kManyResults = 300'000;
 constexpr int64_t kWidePositions = 2048;
 constexpr int64_t kWideTerms = 512;
 
-// Workgroups that fill a large GPU: each wants some steps to be worth its beginning and end.
-constexpr int64_t kBusy = 130;
+// Of a workgroup; fewer are not worth its beginning and end, so that there is one for each of the
+// GPU's processors and not two.
 constexpr int64_t kManySteps = 64;
-constexpr int64_t kBusyOfMany = 260;
 
 bool fits(const Shape& s, const gpu::Caps& caps) {
   const int64_t tiles = (s.m + s.n) * (s.depth / 8 + 1) * 16;
@@ -107,8 +106,8 @@ Status plan_matrix(const Node& n, Plan& p) {
            .wide_in = terms.wide_in,
            .wide_out = c.out_channels};
   const int64_t steps = terms.k / s.depth;
-  t.splits = choose_splits(steps < kManySteps ? kBusy : kBusyOfMany, t.tiles, steps, s.m * s.n * 4,
-                           p.caps());
+  const int64_t busy = int64_t{p.caps().sizes.processors} * (steps < kManySteps ? 1 : 2);
+  t.splits = choose_splits(busy, t.tiles, steps, s.m * s.n * 4, p.caps());
   PTERYX_ASSIGN(const Tensor weight, pack(n, p, c, terms));
   const bool split = t.splits > 1;
   Options options = {{"shape", std::string(s.name)},

@@ -21,7 +21,6 @@ constexpr Shape kMedium{"medium", 64, 64};
 constexpr Shape kLarge{"large", 128, 128};
 
 constexpr int64_t kMostBytes = 32768;  // of workgroup memory, so that two workgroups have room
-constexpr int64_t kBusy = 256;         // workgroups that fill a large GPU
 
 // Results from which large tiles are enough to fill a large GPU, with their terms split.
 constexpr int64_t kManyResults = 300'000;
@@ -142,7 +141,9 @@ Status plan_product(const Node& n, Plan& p, const Conv& c, const Tensor& x, cons
            .k = steps_of(c, order) * kDepth,
            .wide_in = up(c.in_channels, kDepth),
            .wide_out = up(c.out_channels, 4)};
-  if (to.finished) t.splits = choose_splits(kBusy, t.tiles, t.k / kDepth, s.m * s.n * 4, p.caps());
+  if (to.finished)
+    t.splits = choose_splits(2 * int64_t{p.caps().sizes.processors}, t.tiles, t.k / kDepth,
+                             s.m * s.n * 4, p.caps());
   const int64_t most_bytes = std::min<int64_t>(p.caps().max_workgroup_bytes, kMostBytes);
   const int64_t buffers = workgroup_bytes(s, order, 2) <= most_bytes ? 2 : 1;
   const bool split = t.splits > 1;

@@ -18,8 +18,6 @@ namespace {
 using namespace matmul;
 
 constexpr int64_t kMaxGemvRows = 8;
-// Enough invocations to hide the latency of memory on the largest GPUs.
-constexpr int64_t kEnoughInvocations = 131072;
 
 Status plan_naive(const Node& n, Plan& p) {
   PTERYX_ASSIGN(const MatMul d, describe_matmul(n));
@@ -53,7 +51,8 @@ Status plan_gemv_subgroup(const Node& n, Plan& p) {
   Fold f{
       .team = 32, .workgroup = 128, .block = std::bit_floor(std::min(p.caps().subgroup_min, 32U))};
   // Small products need more invocations for each result to keep the memory busy.
-  while (f.team < 256 && f.team * 8 < d.k && units * f.team < kEnoughInvocations) f.team *= 2;
+  while (f.team < 256 && f.team * 8 < d.k && units * f.team < p.caps().sizes.enough_invocations())
+    f.team *= 2;
   f.workgroup = std::max(f.workgroup, f.team);
   Operands operands{.options = f.options(), .bind = {}};
   operands.add_a(d).add_b(d, Loads::kEights).add_y(d);
@@ -73,7 +72,7 @@ Status plan_gemv(const Node& n, Plan& p) {
   }
   // Small products need more invocations for each result to keep the memory busy.
   const int64_t units = d.batches * up(d.n, 4);
-  const bool wide = units * 32 < kEnoughInvocations && d.k >= 2048;
+  const bool wide = units * 32 < p.caps().sizes.enough_invocations() && d.k >= 2048;
   const Fold f = make_fold(FoldRoute::kTree, wide ? 1024 : 256, 256, p.caps());
   Operands operands{.options = f.options(), .bind = {}};
   operands.add_a(d).add_b(d, Loads::kFours).add_y(d);
@@ -82,10 +81,10 @@ Status plan_gemv(const Node& n, Plan& p) {
 }
 
 // Too few tiles for the GPU: cut k, so that parts of it run at once.
-int64_t splits_of(const MatMul& d, int64_t tiles) {
-  constexpr int64_t kEnoughTiles = 256;
-  if (tiles == 0 || tiles * 2 > kEnoughTiles || d.k < 1024) return 1;
-  return std::min({d.k / 256, kEnoughTiles / tiles, int64_t{16}});
+int64_t splits_of(const MatMul& d, int64_t tiles, const gpu::Caps& caps) {
+  const int64_t enough = 2 * int64_t{caps.sizes.processors};
+  if (tiles == 0 || tiles * 2 > enough || d.k < 1024) return 1;
+  return std::min({d.k / 256, enough / tiles, int64_t{16}});
 }
 
 template <int64_t ThreadTile>
@@ -93,7 +92,7 @@ Status plan_tiled(const Node& n, Plan& p) {
   PTERYX_ASSIGN(const MatMul d, describe_matmul(n));
   constexpr int64_t kTile = ThreadTile * 16;
   const int64_t tiles = d.batches * up(d.m, kTile) * up(d.n, kTile);
-  const int64_t splits = splits_of(d, tiles);
+  const int64_t splits = splits_of(d, tiles, p.caps());
   auto params = make_params(d);
   MatMul first = d;
   if (splits > 1) {

@@ -17,10 +17,7 @@ constexpr int64_t kMaxRows = 8;
 constexpr int64_t kMaxGatedRows = 4;
 constexpr uint64_t kWorkgroupBytes = 32768;
 constexpr int64_t kLargestSize = 1 << 24;  // of quant/kernels/common/params.wgsl
-// Workgroups that a large GPU runs at once, and the invocations it holds.
-constexpr int64_t kGroups = 264;
-constexpr int64_t kWave = 131072;
-constexpr uint32_t kMostSets = 16;  // of the kernel
+constexpr uint32_t kMostSets = 16;         // of the kernel
 
 struct Shape {
   uint32_t rows = 1;
@@ -69,14 +66,15 @@ Shape shape_of(const QLinear& d, uint32_t planes, const gpu::Caps& caps) {
   while (s.across > 1 && s.workgroup_bytes() > kWorkgroupBytes) --s.across;
   while (s.steps > 1 && s.workgroup_bytes() > kWorkgroupBytes) --s.steps;
   // More columns each reuse x more often; fewer leave more invocations to hide latency with.
-  const bool many = d.n / 4 * s.team() > kWave && s.rows == 1;
+  const bool many = d.n / 4 * s.team() > caps.sizes.enough_invocations() && s.rows == 1;
   s.columns = std::min(many || d.gated ? 8U : 4U, s.lanes);
   // x is rounded once per workgroup: few of them, if they can all run at once.
   const int64_t blocks = up(d.n, s.columns);
-  const bool one_wave = up(blocks, limit / s.team()) <= kGroups;
+  const int64_t at_once = 2 * int64_t{caps.sizes.processors};  // workgroups
+  const bool one_wave = up(blocks, limit / s.team()) <= at_once;
   const uint32_t wanted = one_wave ? limit : std::min(limit, 256U);
   while (s.team() * s.sets * 2 <= wanted && s.sets * 2 <= kMostSets &&
-         up(blocks, s.sets) > kGroups) {
+         up(blocks, s.sets) > at_once) {
     s.sets *= 2;
     if (s.workgroup_bytes() <= kWorkgroupBytes) continue;
     s.sets /= 2;

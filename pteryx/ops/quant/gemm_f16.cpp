@@ -90,12 +90,12 @@ QLinear parts_of(Plan& p, const QLinear& d, const Tiles& t) {
 }
 
 // Without subgroup matrices: tiles of 64 or 128 rows and 128 columns.
-Tiles tiles_without_matrices(const QLinear& d) {
-  constexpr int64_t kEnoughTiles = 256;
+Tiles tiles_without_matrices(const QLinear& d, const gpu::Caps& caps) {
+  const int64_t enough = 2 * int64_t{caps.sizes.processors};
   Tiles t{.rows = d.m > 64 ? 128 : 64, .columns = 128, .depth = 32};
   t.steps = std::max<int64_t>(up(d.k, t.depth), 1);
   const int64_t tiles = std::max<int64_t>(t.workgroups(d), 1);
-  int64_t splits = std::min({kEnoughTiles / tiles, t.steps * t.depth / 256, int64_t{16}});
+  int64_t splits = std::min({enough / tiles, t.steps * t.depth / 256, int64_t{16}});
   while (splits > 1 && t.steps % splits != 0) --splits;  // all parts have as many steps
   t.splits = std::max<int64_t>(splits, 1);
   t.steps /= t.splits;
@@ -154,7 +154,7 @@ bool fits_tiled_f16(const Node& n, const gpu::Caps& caps) {
 
 Status tiled_f16(const Node& n, Plan& p, QLinear d) {
   PTERYX_TRY(use_vectors(n, p, d));
-  const Tiles t = tiles_without_matrices(d);
+  const Tiles t = tiles_without_matrices(d, p.caps());
   // Several results would make the code of each of an invocation's results long: a merge shares
   // them out.
   const bool parts = t.splits > 1 || !d.more.empty();

@@ -17,8 +17,6 @@ namespace {
 using namespace qlinear;
 
 constexpr int64_t kMaxGemvRows = 8;
-// Enough invocations to hide the latency of memory on the largest GPUs.
-constexpr int64_t kEnoughInvocations = 131072;
 
 std::string name_of(Codes codes) {
   if (codes == Codes::kBytes) return "bytes";
@@ -48,7 +46,8 @@ Fold gemv_fold(const QLinear& d, FoldRoute route, const gpu::Caps& caps) {
   const int64_t units = std::max<int64_t>(up(d.k, unit(d)), 1);
   Fold f;
   f.team = std::clamp(std::bit_ceil(u32(units)), 8U, 32U);
-  while (f.team < 256 && f.team < units && up(d.n, 4) * f.team < kEnoughInvocations) f.team *= 2;
+  const int64_t enough = caps.sizes.enough_invocations();
+  while (f.team < 256 && f.team < units && up(d.n, 4) * f.team < enough) f.team *= 2;
   f.workgroup = std::max(f.team, 64U);
   if (route == FoldRoute::kSubgroup)
     f.block = std::min(std::bit_floor(caps.subgroup_min), f.workgroup);
@@ -70,10 +69,10 @@ Status gemv(const Node& n, Plan& p, QLinear d) {
 }
 
 // Too few tiles for the GPU: cut k, so that parts of it run at once.
-int64_t splits_of(const QLinear& d, int64_t tiles) {
-  constexpr int64_t kEnoughTiles = 256;
-  if (tiles == 0 || tiles * 2 > kEnoughTiles || d.k < 1024) return 1;
-  return std::min({d.k / 256, kEnoughTiles / tiles, int64_t{16}});
+int64_t splits_of(const QLinear& d, int64_t tiles, const gpu::Caps& caps) {
+  const int64_t enough = 2 * int64_t{caps.sizes.processors};
+  if (tiles == 0 || tiles * 2 > enough || d.k < 1024) return 1;
+  return std::min({d.k / 256, enough / tiles, int64_t{16}});
 }
 
 template <int64_t Thread>
@@ -81,7 +80,7 @@ Status tiled(const Node& n, Plan& p, QLinear d) {
   PTERYX_TRY(use_vectors(n, p, d));
   constexpr int64_t kTile = Thread * 16;
   const int64_t tiles = up(d.m, kTile) * up(d.n, kTile);
-  const int64_t splits = splits_of(d, tiles);
+  const int64_t splits = splits_of(d, tiles, p.caps());
   // Several results would make the code of each of an invocation's results long: a merge shares
   // them out.
   const bool merged = splits > 1 || !d.more.empty();
