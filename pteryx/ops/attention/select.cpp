@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <numbers>
 
 #include "pteryx/ops/attention/attention.h"
@@ -142,6 +143,21 @@ bool has_new_rows(const Node& n, const Attention& a) {
   return true;
 }
 
+// One row is bound by latency: its kernel does not wait for params to know where keys are. Of
+// others there would be many.
+void set_addresses(const Attention& a, Options& to) {
+  const bool fits = std::max({a.q_strides.head, a.k_strides.head, a.k_strides.row, a.capacity}) <=
+                    std::numeric_limits<int32_t>::max();
+  const bool fixed = a.batch * a.rows == 1 && a.keys == 0 && fits;
+  to.set("fixed", fixed ? 1 : 0);
+  if (!fixed) return;
+  to.set("q_head", a.q_strides.head)
+      .set("k_head", a.k_strides.head)
+      .set("k_row", a.k_strides.row)
+      .set("group", a.group)
+      .set("capacity", a.capacity);
+}
+
 Status plan_decode_subgroup(const Node& n, Plan& p) {
   PTERYX_ASSIGN(const Attention a, read_attention(n));
   const bool new_rows = has_new_rows(n, a);
@@ -158,6 +174,7 @@ Status plan_decode_subgroup(const Node& n, Plan& p) {
       .set("split", split ? 1 : 0)
       .set("passes", splits.keys > cut.keys() ? 1 : 0)
       .set("new_rows", new_rows ? 1 : 0);
+  set_addresses(a, options);
   std::vector<Bind> bind = call_tensors(n, a);
   if (new_rows) {
     bind.push_back({"k_rows", n.in(places(n).new_k)});

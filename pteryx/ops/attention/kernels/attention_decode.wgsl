@@ -19,6 +19,14 @@
 #option split
 #option passes    // a split may be longer than what is loaded at once
 #option new_rows
+#option fixed     // one row of one batch: nothing that loads wait for is left to params
+#if fixed
+#option q_head 0..2147483647  // elements from a head to the next
+#option k_head 0..2147483647
+#option k_row 0..2147483647   // and from a key to the next
+#option group 1..65536
+#option capacity 1..2147483647
+#end
 #option has_mask
 #option live_slots
 #option q_type f16 | f32
@@ -95,13 +103,28 @@ var<workgroup> marks: array<vec2<f32>, cells>;
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
   let head = group.x;
   let split = group.y;
-  let batch = group.z / params.rows;
-  let row = group.z % params.rows;
   let lane = local % team;
   let own = local / team;
+#if fixed
+  const batch = 0u;
+  const row = 0u;
+  let q_at = head * $(q_head)u;
+  let k_at = head / $(group)u * ($(k_head)u / unit);
+  const k_row = $(k_row)u / unit;
+  const last_key = $(capacity - 1)u;
+#else
+  let batch = group.z / params.rows;
+  let row = group.z % params.rows;
   let q_at = q_offset(batch, head, row);
   let k_at = k_offset(batch, head, 0u) / unit;
   let k_row = params.k_strides.z / unit;
+  let last_key = params.capacity - 1u;
+#end
+#if passes
+  let split_keys = params.split_keys;
+#else
+  const split_keys = $(steps)u * teams;
+#end
 #for c in 0..columns
 #if idle && c + 1 == columns
   let has_last = lane + $(team * c)u < units;
@@ -111,9 +134,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 #end
   let q_$(c) = read_q(q_at / unit + column_$(c));
 #end
-  var base = split * params.split_keys;
+  var base = split * split_keys;
 #for s in 0..steps
-  var at_$(s) = k_at + min(base + own + $(s)u * teams, params.capacity - 1u) * k_row;
+  var at_$(s) = k_at + min(base + own + $(s)u * teams, last_key) * k_row;
 #end
 #for s in 0..steps
 #for c in 0..columns
@@ -136,7 +159,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let end = keys_of(row);
 #end
 #if split
-  let live_splits = max((end + params.split_keys - 1u) / params.split_keys, 1u);
+  let live_splits = max((end + split_keys - 1u) / split_keys, 1u);
   if (split >= live_splits) { return; }
 #end
 
@@ -261,9 +284,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 #end
 #if passes
     base += $(steps)u * teams;
-    if (base >= min(end, (split + 1u) * params.split_keys)) { break; }
+    if (base >= min(end, (split + 1u) * split_keys)) { break; }
 #for s in 0..steps
-    at_$(s) = k_at + min(base + own + $(s)u * teams, params.capacity - 1u) * k_row;
+    at_$(s) = k_at + min(base + own + $(s)u * teams, last_key) * k_row;
 #end
 #for s in 0..steps
 #for c in 0..columns
