@@ -116,6 +116,9 @@ bool fits_dot4(const Node& n, const gpu::Caps& caps) {
 
 namespace {
 
+// A number that a kernel may hold as its bits.
+bool is_plain(float v) { return std::isfinite(v) && !std::signbit(v); }
+
 Status dot4(const Node& n, Plan& p, QLinear d) {
   if (d.m == 0) return {};
   PTERYX_TRY(use_vectors(n, p, d));
@@ -147,8 +150,9 @@ Status dot4(const Node& n, Plan& p, QLinear d) {
   }
   const Params params = make_params(d);
   // One row is bound by latency: its kernels do not wait for sizes. Of others there would be many.
-  options.set("fixed", d.m == 1 ? 1 : 0);
-  if (d.m == 1) set_sizes(params, options);
+  const bool fixed = d.m == 1 && is_plain(params.factor) && is_plain(params.eps);
+  options.set("fixed", fixed ? 1 : 0);
+  if (fixed) set_sizes(params, options);
   return p.dispatch(n, {.shader = &shaders::qlinear_dot4,
                         .options = std::move(options),
                         .variant = d.codes == Codes::kBytes ? "8-bit" : "4-bit",

@@ -2,6 +2,7 @@
 #include "pteryx/ops/quant/parts.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "pteryx/ops/fold.h"
 #include "pteryx/ops/norm.h"
@@ -47,6 +48,8 @@ Params make_params(const QLinear& d) {
 void set_sizes(const Params& p, Options& to) {
   to.set("n", p.n).set("k", p.k).set("row_bytes", p.row_bytes).set("group_size", p.group);
   to.set("scale_row", p.scale_row);
+  to.set("factor_bits", std::bit_cast<uint32_t>(p.factor));
+  to.set("eps_bits", std::bit_cast<uint32_t>(p.eps));
   for (size_t i = 0; i < p.ends.size(); ++i) to.set(fmt::format("end{}", i), p.ends[i]);
 }
 

@@ -18,6 +18,8 @@
 #option end1 0..16777216
 #option end2 0..16777216
 #option end3 0..16777216
+#option factor_bits 0..2139095039
+#option eps_bits 0..2139095039
 #end
 #option planes 2..3
 #option columns 4 | 8
@@ -83,6 +85,7 @@
 #let eights = unit / 8
 #let wide = lanes * across * steps
 #let threads = lanes * across * sets
+#let at_once = !gated && sets * rows * columns / 2 <= threads  // an invocation has a pair of results at most
 #let turns = (rows * wide * eights + threads - 1) / threads
 #include "quant/kernels/common/params.wgsl"
 #include "quant/kernels/common/x.wgsl"
@@ -299,6 +302,18 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let n$c = min(block * columns + $(c)u, params.n - 1u);
 #end
 #end
+#if at_once
+  // The pair of results that this invocation finishes; what it needs for that is fetched behind the weights.
+  const finishers = $(sets * rows * columns / 2)u;
+  let own_pair = min(local, finishers - 1u);
+  let own_set = own_pair / $(rows * columns / 2)u;
+  let own_m = own_pair / $(columns / 2)u % rows;
+  let own_c = own_pair % $(columns / 2)u * 2u;
+  let own_n = (first_block + own_set) * columns + own_c;
+#if passes
+  let fetched = finishing(own_m, own_n);
+#end
+#end
 #for m in 0..rows
 #for c in 0..columns
   var sum$(m)_$(columns)_$c = 0.0;
@@ -327,6 +342,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #for q in 0..columns / 4
   let s$(s)_$q = scale4(n$(q * 4), u$s * unit);
 #end
+#end
+#if at_once && !passes
+  let fetched = finishing(own_m, own_n);
 #end
 #if passes
   workgroupBarrier();
@@ -415,6 +433,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #include "quant/kernels/common/store2.wgsl" to=y
     }
   }
+#elif at_once
+  if (local < finishers) { finish2(own_m, own_n, totals_of(own_set, own_m, own_c), fetched); }
 #else
   const pairs = columns / 2u;
   for (var i = local; i < sets * rows * pairs; i += wg_size) {

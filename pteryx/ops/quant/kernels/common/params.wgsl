@@ -22,12 +22,14 @@ struct Params {
 #option end1 0..16777216
 #option end2 0..16777216
 #option end3 0..16777216
+#option factor_bits 0..2139095039
+#option eps_bits 0..2139095039
 @group(0) @binding(0) var<uniform> given: Params;
 const params = Params($(rows)u, $(n)u, $(k)u, $(row_bytes)u, $(group_size)u, $(scale_row)u, 1u, $(k)u, 0.0, 0.0, 0.0,
                       0u, 0u, 0u, 0u, vec4<u32>($(end0)u, $(end1)u, $(end2)u, $(end3)u));
-fn factor() -> f32 { return given.factor; }
+fn factor() -> f32 { return bitcast<f32>($(factor_bits)u); }
 fn x_zero() -> f32 { return given.x_zero; }
-fn eps() -> f32 { return given.eps; }
+fn eps() -> f32 { return bitcast<f32>($(eps_bits)u); }
 fn first_position() -> u32 { return given.position; }
 fn table_start() -> u32 { return given.table_start; }
 #else

@@ -1,5 +1,5 @@
-// put2(part, m, n, v): stores the sums at (m, n) and (m, n+1), n even, where they exist. Who includes it declares `y_type`
-// and what finish.wgsl asks for.
+// put2(part, m, n, v): stores the sums at (m, n) and (m, n+1), n even, where they exist. finish2(m, n, v, f) does so with what
+// finishing(m, n) has fetched before. Who includes it declares `y_type` and what finish.wgsl asks for.
 #option results 1..4  // y, y1, ..: each has the columns that follow those of the one before
 #option parts         // y is [splits, m, n] in f32, of sums that are not finished
 #option row_words     // rows of results are whole words
@@ -29,10 +29,18 @@ fn put2(part: u32, m: u32, n: u32, v: vec2<f32>) {
 #tensor y3 raw_write u32
 #end
 
+alias Finishing = vec2<f32>;
+fn finishing(m: u32, n: u32) -> Finishing {
+  let last = params.n - 1u;
+  let i = m * params.n;
+  return vec2<f32>(added(i + min(n, last), min(n, last)), added(i + min(n + 1u, last), min(n + 1u, last)));
+}
 fn put2(part: u32, m: u32, n: u32, v: vec2<f32>) {
+  if (m < params.m && n < params.n) { finish2(m, n, v, finishing(m, n)); }
+}
+fn finish2(m: u32, n: u32, v: vec2<f32>, f: Finishing) {
   if (m >= params.m || n >= params.n) { return; }
-  let i = m * params.n + n;
-  let pair = vec2<f32>(finish(v.x, i, n), finish(v.y, i + 1u, min(n + 1u, params.n - 1u)));
+  let pair = v * factor() + f;
 #for j in 0..results
 #if j == 0
   const first$j = 0u;

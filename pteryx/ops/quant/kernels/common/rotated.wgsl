@@ -1,5 +1,6 @@
 // put2(part, m, n, v) for columns of queries, then keys, then values: finished sums of queries and keys are turned, pair by
 // pair, by the row of the tables of their position; queries go to y, keys and values to their place in the caches.
+// finish2(m, n, v, f) does so with what finishing(m, n) has fetched before.
 // Who includes it declares `cos_of_type`, `sin_of_type`, `y_type` and what finish.wgsl asks for.
 // Host guarantees: the tables have half_size columns.
 #option half_size 1..512
@@ -19,16 +20,27 @@
 #tensor values raw_write u32
 #include "common/live.wgsl"
 
+struct Finishing {
+  added: vec2<f32>,
+  turn: vec2<f32>,  // cos and sin
+  position: u32,
+}
+fn finishing(m: u32, n: u32) -> Finishing {
+  let first = min(n, params.n - 2u);
+  let at = (u32(live(table_start())) + m) * $(half_size)u + first % $(size)u / 2u;
+  return Finishing(vec2<f32>(added(0u, first), added(0u, first + 1u)), vec2<f32>(load_cos_of(at), load_sin_of(at)),
+                   u32(live(first_position())) + m);
+}
 fn put2(part: u32, m: u32, n: u32, v: vec2<f32>) {
+  if (m < params.m && n < params.n) { finish2(m, n, v, finishing(m, n)); }
+}
+fn finish2(m: u32, n: u32, v: vec2<f32>, f: Finishing) {
   const keys_from = $(q_width)u;
   const values_from = $(q_width + kv_width)u;
   if (m >= params.m || n >= params.n) { return; }
-  var pair = vec2<f32>(finish(v.x, 0u, n), finish(v.y, 0u, n + 1u));
+  var pair = v * factor() + f.added;
   if (n < values_from) {
-    let at = (u32(live(table_start())) + m) * $(half_size)u + n % $(size)u / 2u;
-    let c = load_cos_of(at);
-    let s = load_sin_of(at);
-    pair = vec2<f32>(pair.x * c - pair.y * s, pair.y * c + pair.x * s);
+    pair = vec2<f32>(pair.x * f.turn.x - pair.y * f.turn.y, pair.y * f.turn.x + pair.x * f.turn.y);
   }
   if (n < keys_from) {
     let at = m * $(q_width)u + n;
@@ -40,9 +52,8 @@ fn put2(part: u32, m: u32, n: u32, v: vec2<f32>) {
 #end
     return;
   }
-  let position = u32(live(first_position())) + m;
-  if (position >= $(capacity)u) { return; }
-  let at = position * $(kv_width)u + (n - keys_from) % $(kv_width)u;
+  if (f.position >= $(capacity)u) { return; }
+  let at = f.position * $(kv_width)u + (n - keys_from) % $(kv_width)u;
 #if cache_type == f16
   if (n < values_from) { keys[at / 2u] = pack2x16float(pair); } else { values[at / 2u] = pack2x16float(pair); }
 #else
