@@ -37,6 +37,13 @@ double product_flops(const Node& n) {
   return x ? 2 * results(n) * static_cast<double>(n.in(*x).dim(-1)) : 0;
 }
 
+// A quantised layer may gate its columns, or put some of them into caches.
+double layer_flops(const Node& n) {
+  const auto x = find(n, {"x"});
+  const auto weight = find(n, {"weight"});
+  return x && weight ? 2 * count(n.in(*x)) * static_cast<double>(n.in(*weight).dim(0)) : 0;
+}
+
 double convolution_flops(const Node& n) {
   const auto x = find(n, {"x"});
   const auto weight = find(n, {"weight"});
@@ -69,7 +76,8 @@ double attention_flops(const Node& n) {
 
 double flops_of(const Node& n) {
   const std::string_view family = n.def().family;
-  if (family == "matmul" || family == "qlinear") return product_flops(n);
+  if (family == "matmul") return product_flops(n);
+  if (family == "qlinear") return layer_flops(n);
   if (family == "conv") return convolution_flops(n);
   if (family == "attention") return attention_flops(n);
   return 0;

@@ -57,6 +57,12 @@ TEST(Work, MatrixProducts) {
                                                 int64_t{32}, none(), f32({1, 3, 10})})
                 .flops(),
             2.0 * 3 * 10 * 64);
+  // A gate leaves half of the columns.
+  EXPECT_EQ(Call("pteryx.linear_q4gsw",
+                 {f32({1, 3, 64}), none(), none(), u8({10, 32}), f32({2, 10}), int64_t{32}, none(),
+                  none(), true, graph::IntList{{5}}, f32({1, 3, 5})})
+                .flops(),
+            2.0 * 3 * 10 * 64);
 }
 
 TEST(Work, Convolutions) {
