@@ -102,10 +102,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let unit = flat_group(group, groups);
   if (unit >= params.items) { return; }
   let blocks = (params.rows + block - 1u) / block;
-  let head = unit / blocks % params.heads;
-  let batch = unit / blocks / params.heads;
-  // The blocks with most keys first.
-  let block_row = (blocks - 1u - unit % blocks) * block;
+  let head = unit % params.heads;
+  let batch = unit / params.heads / blocks;
+  // The blocks with most keys first, of all heads, so that none is left to run alone at the end.
+  let block_row = (blocks - 1u - unit / params.heads % blocks) * block;
   let last = params.rows - 1u;
   let owner = local / 32u;
   let lane = local % 32u;
