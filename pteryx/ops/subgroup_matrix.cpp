@@ -24,7 +24,7 @@ MatrixTile tile_of(MatrixSize size, const MatrixProduct& d, const gpu::Caps& cap
     t.subgroups_m = 1;
     // Half as many columns where cutting k alone would leave processors idle.
     const bool narrow = d.batches * up(d.n, 128) * (d.k / 512) < 2 * int64_t{caps.sizes.processors};
-    t.pieces_n = narrow ? 1 : 2;
+    t.pieces_n = narrow && !d.paired ? 1 : 2;
     t.depth = narrow && d.k % 128 == 0 ? 128 : 64;
   }
   while (t.depth > 32 && t.workgroup_bytes() > caps.max_workgroup_bytes) t.depth /= 2;

@@ -36,6 +36,7 @@ struct MatrixProduct {
   int64_t m = 0;
   int64_t n = 0;
   int64_t k = 0;
+  bool paired = false;  // every subgroup has columns of both halves of n
 };
 
 // A product in tiles; k is cut where these are too few to keep a large GPU busy.

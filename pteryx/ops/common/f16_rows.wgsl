@@ -2,19 +2,11 @@
 // One invocation per vector. Who includes it has params with m and k, `fn batches() -> u32`, and
 //   fn four_of(row: u32, k: u32) -> vec4<f32>   at (row, k .. k+3), 0 outside
 // Host guarantees: y is [batches, m up to a multiple of fill_m, wide]; rows beyond m are left as they are.
-#option order natural | halves | evens  // of eight of k: 0 1 2 .., 0 4 1 5 2 6 3 7, 0 2 1 3 4 6 5 7; that of the other operand
 #option fill_m 1..128
 #option wide 1..1048576
 #tensor y raw_write vec4<u32>
 fn eight_halves(low: vec4<f32>, high: vec4<f32>) -> vec4<u32> {
-#if order == natural
   return vec4<u32>(pack2x16float(low.xy), pack2x16float(low.zw), pack2x16float(high.xy), pack2x16float(high.zw));
-#elif order == halves
-  return vec4<u32>(pack2x16float(vec2<f32>(low.x, high.x)), pack2x16float(vec2<f32>(low.y, high.y)),
-                   pack2x16float(vec2<f32>(low.z, high.z)), pack2x16float(vec2<f32>(low.w, high.w)));
-#else
-  return vec4<u32>(pack2x16float(low.xz), pack2x16float(low.yw), pack2x16float(high.xz), pack2x16float(high.yw));
-#end
 }
 
 @compute @workgroup_size(64)

@@ -6,6 +6,15 @@
 #let loads_a = (all_a + 127) / 128
 #let all_b = tile_columns * depth_sixteens * 16 / unit_b
 #let loads_b = (all_b + 127) / 128
+// Rows that one load of all invocations covers: what differs from load to load is then known, and takes no registers.
+#let pass_a = 64 / depth_sixteens
+#if along_k
+#let pass_b = 8 * unit_b / depth_sixteens
+#let rows_of_b = pieces_n * 16
+#else
+#let pass_b = 128 / (pieces_n * 2 * (4 / subgroups_m))
+#let rows_of_b = 1
+#end
   let tiles_m = (params.m + tile_m - 1u) / tile_m;
   let tiles_n = (params.n + tile_n - 1u) / tile_n;
   let tile = flat_group(group, groups);
@@ -33,6 +42,18 @@
   let last_row = batch * params.m + params.m - 1u;
 #end
 
+  let a_row = local / row_loads_a;
+  let a_column = local % row_loads_a;
+  let b_row = local / row_loads_b;
+  let b_column = local % row_loads_b * $(unit_b)u;
+#if a_filled
+  let a_at = (first_row + a_row) * wide + first_step * row_loads_a + a_column;
+#else
+#for i in 0..loads_a
+  let a_at$i = min(first_row + a_row + $(i * pass_a)u, last_row) * wide + first_step * row_loads_a + a_column;
+#end
+#end
+
 #for i in 0..pieces_m
 #for j in 0..pieces_n
   var sum$(i)_$(j) = subgroup_matrix_result<f32, 16, 16>();
@@ -54,33 +75,41 @@
 #if (i + 1) * 128 > all_a
     if (local < $(all_a - i * 128)u)
 #end
-    {
-      let row = (local + $(i * 128)u) / row_loads_a;
-      tile_a[row / side_m][row % side_m * wide_a + (local + $(i * 128)u) % row_loads_a] = next_a$i;
-    }
+#if pieces_m * 16 % pass_a == 0
+    { tile_a[$(i * pass_a / (pieces_m * 16))u][(a_row + $(i * pass_a % (pieces_m * 16))u) * wide_a + a_column] = next_a$i; }
+#else
+    { tile_a[(a_row + $(i * pass_a)u) / side_m][(a_row + $(i * pass_a)u) % side_m * wide_a + a_column] = next_a$i; }
+#end
 #end
 #for i in 0..loads_b
 #if (i + 1) * 128 > all_b
     if (local < $(all_b - i * 128)u)
 #end
     {
-      let row = (local + $(i * 128)u) / row_loads_b;
 #if !along_k
-      let column = (local + $(i * 128)u) % row_loads_b;
-      tile_b[column / (side_n / 8u)][row * wide_b + column % (side_n / 8u)] = next_b$i;
+      tile_b[b_column / side_n][(b_row + $(i * pass_b)u) * wide_b + b_column % side_n / 8u] = next_b$i;
 #else
-      let slot = row % side_n * wide_b + (local + $(i * 128)u) % row_loads_b * $(unit_b / 8)u;
+#if rows_of_b % pass_b == 0
+      const strip = $(i * pass_b / rows_of_b)u;
+      let slot = (b_row + $(i * pass_b % rows_of_b)u) * wide_b + b_column / 8u;
+#elif pass_b % rows_of_b == 0
+      let strip = b_row / side_n + $(i * pass_b / rows_of_b)u;
+      let slot = b_row % side_n * wide_b + b_column / 8u;
+#else
+      let strip = (b_row + $(i * pass_b)u) / side_n;
+      let slot = (b_row + $(i * pass_b)u) % side_n * wide_b + b_column / 8u;
+#end
 #if scaled_b
-      let scale = scale_b(next_scale$i, first_n + row, (first_step + step) * depth + (local + $(i * 128)u) % row_loads_b * $(unit_b)u);
+      let scale = scale_b(next_scale$i, first_n + b_row + $(i * pass_b)u, (first_step + step) * depth + b_column);
 #end
 #if unit_b == 8
-      tile_b[row / side_n][slot] = next_b$i;
+      tile_b[strip][slot] = next_b$i;
 #elif unit_b == 16
-      tile_b[row / side_n][slot] = expand_b(next_b$i[0], next_b$i[1], scale);
-      tile_b[row / side_n][slot + 1u] = expand_b(next_b$i[2], next_b$i[3], scale);
+      tile_b[strip][slot] = expand_b(next_b$i[0], next_b$i[1], scale);
+      tile_b[strip][slot + 1u] = expand_b(next_b$i[2], next_b$i[3], scale);
 #else
 #for j in 0..4
-      tile_b[row / side_n][slot + $(j)u] = expand_b(next_b$i[$j], scale);
+      tile_b[strip][slot + $(j)u] = expand_b(next_b$i[$j], scale);
 #end
 #end
 #end

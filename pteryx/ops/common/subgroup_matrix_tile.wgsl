@@ -15,7 +15,7 @@
 //   fn expand_b(words, scale: f16) -> vec4<u32>         eight of its numbers as f16; not for units of 8
 // whose values are finite outside of b. Then main has subgroup_matrix_sums.wgsl, and _parts or _results behind it.
 #option pieces_m 1..4
-#option pieces_n 1..4
+#option pieces_n 1 | 2 | 4
 #option subgroups_m 1..2
 #option depth_sixteens 2 | 4 | 8
 #option steps 0..65536  // of k for each part; 0: what params have

@@ -12,7 +12,7 @@
 namespace pteryx::ops::qlinear {
 namespace {
 
-MatrixProduct product(const QLinear& d) { return {1, d.m, d.n, d.k}; }
+MatrixProduct product(const QLinear& d) { return {1, d.m, d.n, d.k, d.gated}; }
 
 // A product in tiles, k cut into parts.
 struct Tiles {
@@ -28,16 +28,11 @@ struct Tiles {
   int64_t workgroups(const QLinear& d) const { return up(d.m, rows) * up(d.n, columns) * splits; }
 };
 
-// Of eight of k, as matrix_weights.wgsl has them.
-std::string order_of(const QLinear& d) {
-  if (!one_scale(d)) return "natural";
-  return d.codes == Codes::kBytes ? "evens" : "halves";
-}
-
-// x in f16, in whole steps of k and whole tiles.
+// x in f16, in whole steps of k: a pass makes it where it is not so.
 Result<Tensor> plan_f16_rows(const Node& n, Plan& p, const QLinear& d, const Tiles& t) {
-  const Tensor y = p.scratch(DType::kF16, {t.fill_m(d), t.row()});
-  Options options = {{"order", order_of(d)}, {"fill_m", t.rows}, {"wide", t.row() / 8}};
+  if (d.x.dtype == DType::kF16 && t.row() == d.k) return d.x;
+  const Tensor y = p.scratch(DType::kF16, {d.m, t.row()});
+  Options options = {{"wide", t.row() / 8}};
   set_x_options(d, options);
   const Params params = make_params(d);
   PTERYX_TRY(p.dispatch(n, {.shader = &shaders::qlinear_f16_rows,
@@ -66,7 +61,11 @@ Status plan_product(const Node& n, Plan& p, const QLinear& d, const QLinear& fir
       .set("steps", t.steps)
       .set("splits", t.splits);
   std::vector<Bind> bind = {{"a", a}, {"weight", d.weight}, {"scales", d.scales}};
-  bind_results(first, bind);
+  if (first.rotation) {
+    set_rotation(first, options, bind);
+  } else {
+    bind_results(first, bind);
+  }
   Params params = make_params(d);
   params.splits = u32(t.splits);
   params.chunk = u32(t.steps * t.depth);
@@ -76,6 +75,7 @@ Status plan_product(const Node& n, Plan& p, const QLinear& d, const QLinear& fir
                         .variant = tile,
                         .bind = std::move(bind),
                         .params = bytes_of(params),
+                        .live = live_ints(first),
                         .grid = per_group(t.workgroups(d), p.caps())});
 }
 
@@ -86,6 +86,7 @@ QLinear parts_of(Plan& p, const QLinear& d, const Tiles& t) {
   parts.more.clear();
   parts.bias.reset();
   parts.residual.reset();
+  parts.rotation.reset();
   return parts;
 }
 
@@ -118,21 +119,44 @@ bool suits_subgroup_matrix(const Node& n, const gpu::Caps& /*caps*/) {
   return d.ok() && suits_matrix(Size, product(*d));
 }
 
+namespace {
+
+// Whether what a tile makes can go straight to queries and caches, in fours.
+bool can_rotate(const QLinear& d, const gpu::Caps& caps) {
+  const uint32_t buffers = 9 + (d.bias ? 1 : 0);  // with that of live scalars
+  return d.rotation && d.rotation->size() % 4 == 0 && buffers <= caps.max_storage_buffers;
+}
+
 template <MatrixSize Size>
 Status subgroup_matrix(const Node& n, Plan& p, QLinear d) {
   PTERYX_TRY(use_vectors(n, p, d));
   const MatrixPlan m = plan_matrix(Size, product(d), p.caps());
   const Tiles t{m.tile.rows(), m.tile.columns(), m.tile.depth, m.splits, m.steps};
   const bool plain = d.y.dtype == DType::kF32 && !d.bias && !d.residual && d.factor == 1;
-  const bool parts = t.splits > 1;
+  const bool parts = t.splits > 1 || (d.rotation && !can_rotate(d, p.caps()));
   const QLinear first = parts ? parts_of(p, d, t) : d;
+  const int64_t side = d.gated ? m.tile.pieces_n * 8 : 0;
   Options options = m.options(true);
   options.set("results", static_cast<int64_t>(first.more.size() + 1))
       .set("store", plain && widths_are(d, t.columns) ? "whole" : store_of(d))
-      .set("y_stride", d.more.empty() ? d.n : 0);
+      .set("y_stride", d.more.empty() ? d.n : 0)
+      .set("paired_side", side);
+  if (d.gated) options.set("store", "gated");
+  if (d.rotation) options.set("store", "rotated");
   if (parts) options.set("store", "parts").set("y_stride", t.fill_n(d));
   PTERYX_TRY(plan_product(n, p, d, first, t, shaders::qlinear_subgroup_matrix, std::move(options)));
-  return parts ? plan_merge(n, p, d, first.y, t.splits, t.rows, t.columns) : ok_status();
+  if (!parts) return {};
+  return plan_merge(n, p, d, {first.y, t.splits, t.rows, t.columns, side});
+}
+
+}  // namespace
+
+template <MatrixSize Size>
+Status plan_subgroup_matrix(const Node& n, Plan& p) {
+  PTERYX_ASSIGN(const QLinear d, describe_qlinear(n));
+  // Results of a gate leave in vectors of eight.
+  return plan_around(n, p, subgroup_matrix<Size>,
+                     {.gate = d.n % 16 == 0, .rotation = true, .halves = true});
 }
 
 template bool fits_subgroup_matrix<MatrixSize::kLarge>(const Node&, const gpu::Caps&);
@@ -141,9 +165,9 @@ template bool fits_subgroup_matrix<MatrixSize::kFew>(const Node&, const gpu::Cap
 template bool suits_subgroup_matrix<MatrixSize::kLarge>(const Node&, const gpu::Caps&);
 template bool suits_subgroup_matrix<MatrixSize::kSmall>(const Node&, const gpu::Caps&);
 template bool suits_subgroup_matrix<MatrixSize::kFew>(const Node&, const gpu::Caps&);
-template Status subgroup_matrix<MatrixSize::kLarge>(const Node&, Plan&, QLinear);
-template Status subgroup_matrix<MatrixSize::kSmall>(const Node&, Plan&, QLinear);
-template Status subgroup_matrix<MatrixSize::kFew>(const Node&, Plan&, QLinear);
+template Status plan_subgroup_matrix<MatrixSize::kLarge>(const Node&, Plan&);
+template Status plan_subgroup_matrix<MatrixSize::kSmall>(const Node&, Plan&);
+template Status plan_subgroup_matrix<MatrixSize::kFew>(const Node&, Plan&);
 
 bool fits_tiled_f16(const Node& n, const gpu::Caps& caps) {
   const auto d = describe_qlinear(n);
@@ -152,16 +176,24 @@ bool fits_tiled_f16(const Node& n, const gpu::Caps& caps) {
          has_vectors(n, *d) && caps.max_invocations >= 256 && caps.max_workgroup_bytes >= bytes;
 }
 
+namespace {
+
 Status tiled_f16(const Node& n, Plan& p, QLinear d) {
   PTERYX_TRY(use_vectors(n, p, d));
   const Tiles t = tiles_without_matrices(d, p.caps());
   // Several results would make the code of each of an invocation's results long: a merge shares
   // them out.
-  const bool parts = t.splits > 1 || !d.more.empty();
+  const bool parts = t.splits > 1 || !d.more.empty() || d.rotation;
   const QLinear first = parts ? parts_of(p, d, t) : d;
   PTERYX_TRY(plan_product(n, p, d, first, t, shaders::qlinear_tiled_f16,
                           {{"row_fours", t.rows / 64}, {"store", parts ? "parts" : store_of(d)}}));
-  return parts ? plan_merge(n, p, d, first.y, t.splits, t.rows, t.columns) : ok_status();
+  return parts ? plan_merge(n, p, d, {first.y, t.splits, t.rows, t.columns}) : ok_status();
+}
+
+}  // namespace
+
+Status plan_tiled_f16(const Node& n, Plan& p) {
+  return plan_around(n, p, tiled_f16, {.rotation = true, .halves = true});
 }
 
 }  // namespace pteryx::ops::qlinear

@@ -12,9 +12,9 @@ bool fits_subgroup_matrix(const Node& n, const gpu::Caps& caps);
 template <MatrixSize Size>
 bool suits_subgroup_matrix(const Node& n, const gpu::Caps& caps);
 template <MatrixSize Size>
-Status subgroup_matrix(const Node& n, Plan& p, QLinear d);
+Status plan_subgroup_matrix(const Node& n, Plan& p);
 
 bool fits_tiled_f16(const Node& n, const gpu::Caps& caps);
-Status tiled_f16(const Node& n, Plan& p, QLinear d);
+Status plan_tiled_f16(const Node& n, Plan& p);
 
 }  // namespace pteryx::ops::qlinear

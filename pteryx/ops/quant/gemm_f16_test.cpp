@@ -66,6 +66,24 @@ TEST(GemmF16, InWholeMatrices) {
   expect_matrices(two, on_the_cpu(two), kRounded);
 }
 
+// The gate over the columns, which leave paired: with columns beyond the last whole tile and x as
+// it is; and with k cut, behind a norm.
+TEST(GemmF16, Gated) {
+  const auto check = [](const Grouped& g, bool norm, std::string_view route) {
+    Case c("pteryx.linear_q4gsw");
+    c.in(random(g.type, {g.m, g.k}, 1, -1, 1));
+    norm ? c.constant(random(DType::kF32, {g.k}, 5, 0.5, 1)).number(1e-5) : c.none().none();
+    c.constant(random(DType::kU8, {g.n, g.k / 2}, 2, 0, 255))
+        .in(random(DType::kF32, {g.k / g.group, g.n}, 3, 0.01, 0.05))
+        .integer(g.group);
+    g.bias ? c.in(random(DType::kF32, {g.n}, 4)) : c.none();
+    c.none().flag(true).ints({g.n / 2}).outs({{g.type, {g.m, g.n / 2}, {}}});
+    expect_matrices(c, on_the_cpu(c), kRounded, route);
+  };
+  check({20, 64, 144, 32, true, DType::kF16}, false, "matrix");
+  check({9, 512, 32, 64}, true, "matrix_few");
+}
+
 // One column; k in a single group that is no whole unit; two rows more than a tile.
 TEST(GemmF16, OfOddSizes) {
   const Case c = grouped({130, 36, 1, 36, true});

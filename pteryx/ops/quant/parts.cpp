@@ -9,6 +9,7 @@
 #include "pteryx/ops/shaders/gate.h"
 #include "pteryx/ops/shaders/qlinear_merge.h"
 #include "pteryx/ops/shaders/qlinear_merge_fours.h"
+#include "pteryx/ops/shaders/qlinear_merge_gated.h"
 #include "pteryx/ops/shaders/qlinear_rotate.h"
 #include "pteryx/ops/shaders/qlinear_vectors.h"
 #include "pteryx/ops/shaders/requantize.h"
@@ -173,10 +174,17 @@ Status plan_gate(const Node& n, Plan& p, const Tensor& x, const Tensor& y) {
                         .grid = per_element(words(y.numel(), y.dtype), p.caps())});
 }
 
+Options options_of(const Parts& parts) {
+  return {{"splits", parts.splits}, {"fill_m", parts.fill_m}, {"fill_n", parts.fill_n}};
+}
+
 // The sums of queries, keys and values to where they belong.
-Status plan_rotated(const Node& n, Plan& p, const QLinear& d, const Tensor& sums) {
-  Options options;
-  std::vector<Bind> bind = {{"sums", sums}};
+Status plan_rotated(const Node& n, Plan& p, const QLinear& d, const Parts& parts) {
+  // Parts that are filled up have rows of whole fours.
+  const int64_t lanes = d.rotation->size() % 4 == 0 ? 4 : 2;
+  Options options = options_of(parts);
+  options.set("lanes", lanes);
+  std::vector<Bind> bind = {{"sums", parts.sums}};
   set_rotation(d, options, bind);
   const Params params = make_params(d);
   return p.dispatch(n, {.shader = &shaders::qlinear_rotate,
@@ -184,7 +192,7 @@ Status plan_rotated(const Node& n, Plan& p, const QLinear& d, const Tensor& sums
                         .bind = std::move(bind),
                         .params = bytes_of(params),
                         .live = live_ints(d),
-                        .grid = per_element(d.m * d.n / 2, p.caps())});
+                        .grid = per_element(d.m * d.n / lanes, p.caps())});
 }
 
 }  // namespace
@@ -197,7 +205,7 @@ Status plan_around(const Node& n, Plan& p, Product product, const Slots& own) {
     d.row_zero.reset();
   }
   if (d.norm && !own.norm) {
-    const Tensor y = p.scratch(d.x.dtype, d.x.dims);
+    const Tensor y = p.scratch(own.halves ? DType::kF16 : d.x.dtype, d.x.dims);
     PTERYX_TRY(plan_rms_norm(n, p, d.x, *d.norm, d.eps, y));
     d.x = y;
     d.norm.reset();
@@ -212,7 +220,7 @@ Status plan_around(const Node& n, Plan& p, Product product, const Slots& own) {
   if (rotation) inner.bias.reset();  // added when they are turned
   const Tensor sums = inner.y;
   PTERYX_TRY(product(n, p, std::move(inner)));
-  return gate ? plan_gate(n, p, sums, d.y) : plan_rotated(n, p, d, sums);
+  return gate ? plan_gate(n, p, sums, d.y) : plan_rotated(n, p, d, {.sums = sums});
 }
 
 Pieces pieces(const QLinear& d, bool parts, Options options) {
@@ -237,13 +245,12 @@ bool widths_are(const QLinear& d, int64_t multiple) {
 namespace {
 
 // All results at once.
-Status plan_merge_fours(const Node& n, Plan& p, const QLinear& d, Options options,
-                        const Tensor& parts, int64_t splits) {
-  options.set("splits", splits)
-      .set("results", static_cast<int64_t>(d.more.size() + 1))
+Status plan_merge_fours(const Node& n, Plan& p, const QLinear& d, const Parts& parts) {
+  Options options = options_of(parts);
+  options.set("results", static_cast<int64_t>(d.more.size() + 1))
       .set("has_bias", d.bias ? 1 : 0)
       .set("has_residual", d.residual ? 1 : 0);
-  std::vector<Bind> bind = {{"parts", parts}};
+  std::vector<Bind> bind = {{"parts", parts.sums}};
   bind_results(d, bind);
   const Params params = make_params(d);
   return p.dispatch(n, {.shader = &shaders::qlinear_merge_fours,
@@ -253,19 +260,28 @@ Status plan_merge_fours(const Node& n, Plan& p, const QLinear& d, Options option
                         .grid = per_element(d.m * d.n / 4, p.caps())});
 }
 
-}  // namespace
+Status plan_merge_gated(const Node& n, Plan& p, const QLinear& d, const Parts& parts) {
+  Options options = options_of(parts);
+  options.set("paired_side", parts.paired_side).set("has_bias", d.bias ? 1 : 0);
+  std::vector<Bind> bind = {{"parts", parts.sums}};
+  bind_results(d, bind);
+  const Params params = make_params(d);
+  return p.dispatch(n, {.shader = &shaders::qlinear_merge_gated,
+                        .options = std::move(options),
+                        .bind = std::move(bind),
+                        .params = bytes_of(params),
+                        .grid = per_element(d.m * d.n / 16, p.caps())});
+}
 
-Status plan_merge(const Node& n, Plan& p, const QLinear& d, const Tensor& parts, int64_t splits,
-                  int64_t fill_m, int64_t fill_n) {
-  const Options fill = {{"fill_m", fill_m}, {"fill_n", fill_n}};
-  if (widths_are(d, 4)) return plan_merge_fours(n, p, d, fill, parts, splits);
+// Each result by itself.
+Status plan_merge_words(const Node& n, Plan& p, const QLinear& d, const Parts& parts) {
   Params params = make_params(d);
-  params.splits = u32(splits);
+  params.splits = u32(parts.splits);
   for (const Columns& c : results(d)) {
     params.first_column = u32(c.first);
     params.width = u32(c.width);
-    Options options = fill;
-    std::vector<Bind> bind = {{"parts", parts}};
+    Options options = {{"fill_m", parts.fill_m}, {"fill_n", parts.fill_n}};
+    std::vector<Bind> bind = {{"parts", parts.sums}};
     set_finish(d, options, bind);
     bind.push_back({"y", c.y});
     PTERYX_TRY(p.dispatch(n, {.shader = &shaders::qlinear_merge,
@@ -275,6 +291,14 @@ Status plan_merge(const Node& n, Plan& p, const QLinear& d, const Tensor& parts,
                               .grid = per_element(words(c.y.numel(), c.y.dtype), p.caps())}));
   }
   return {};
+}
+
+}  // namespace
+
+Status plan_merge(const Node& n, Plan& p, const QLinear& d, const Parts& parts) {
+  if (d.rotation) return plan_rotated(n, p, d, parts);
+  if (d.gated) return plan_merge_gated(n, p, d, parts);
+  return widths_are(d, 4) ? plan_merge_fours(n, p, d, parts) : plan_merge_words(n, p, d, parts);
 }
 
 }  // namespace pteryx::ops::qlinear

@@ -55,6 +55,7 @@ struct Slots {
   bool norm = false;
   bool gate = false;
   bool rotation = false;
+  bool halves = false;  // it takes x in f16, so what is before it makes that
 };
 using Product = Status (*)(const Node& n, Plan& p, QLinear d);
 Status plan_around(const Node& n, Plan& p, Product product, const Slots& own = {});
@@ -67,10 +68,18 @@ struct Pieces {
 };
 Pieces pieces(const QLinear& d, bool parts, Options options);
 
-// Adds up the parts of a product whose k was cut: `parts` is [splits, m, n], m and n up to
-// multiples of fill_m and fill_n.
-Status plan_merge(const Node& n, Plan& p, const QLinear& d, const Tensor& parts, int64_t splits,
-                  int64_t fill_m, int64_t fill_n);
+// Sums of a product whose k was cut: [splits, m, n], m and n up to multiples of fill_m and fill_n.
+struct Parts {
+  Tensor sums;
+  int64_t splits = 1;
+  int64_t fill_m = 1;
+  int64_t fill_n = 1;
+  // Of a gated product: columns come as so many gates, then as many that they let through, and so
+  // on.
+  int64_t paired_side = 0;
+};
+// Adds them up, and does with the sums what the layer asks for.
+Status plan_merge(const Node& n, Plan& p, const QLinear& d, const Parts& parts);
 
 inline int64_t up(int64_t n, int64_t step) { return (n + step - 1) / step; }
 

@@ -99,7 +99,7 @@ Status tiled(const Node& n, Plan& p, QLinear d) {
                             .bind = std::move(parts.bind),
                             .params = bytes_of(params),
                             .grid = per_group(tiles * splits, p.caps())}));
-  return merged ? plan_merge(n, p, d, first.y, splits, 1, 1) : ok_status();
+  return merged ? plan_merge(n, p, d, {.sums = first.y, .splits = splits}) : ok_status();
 }
 
 // ---------------------------------------------------------------- choice
@@ -133,8 +133,8 @@ bool never(const Node& /*n*/, const gpu::Caps& /*caps*/) { return false; }
 
 template <MatrixSize Size>
 constexpr Route matrix_route(std::string_view name) {
-  return {name, fits_subgroup_matrix<Size>, plan<subgroup_matrix<Size>>,
-          suits_subgroup_matrix<Size>, Precision::kF16};
+  return {name, fits_subgroup_matrix<Size>, plan_subgroup_matrix<Size>, suits_subgroup_matrix<Size>,
+          Precision::kF16};
 }
 
 constexpr Route kRoutes[] = {
@@ -144,7 +144,7 @@ constexpr Route kRoutes[] = {
     matrix_route<MatrixSize::kLarge>("matrix"),
     matrix_route<MatrixSize::kSmall>("matrix_small"),
     matrix_route<MatrixSize::kFew>("matrix_few"),
-    {"tiled_f16", fits_tiled_f16, plan<tiled_f16>, nullptr, Precision::kF16},
+    {"tiled_f16", fits_tiled_f16, plan_tiled_f16, nullptr, Precision::kF16},
     {"tiled_large", fits_tiled<8>, plan<tiled<8>>, suits_large},
     {"tiled", fits_tiled<4>, plan<tiled<4>>},
     {"naive", nullptr, plan<naive>, never},

@@ -173,7 +173,8 @@ Result<std::vector<TestTensor>> run(const Case& c, Where where, const std::strin
   return where == Where::kCpu ? r.run_cpu() : r.run_gpu(route);
 }
 
-void expect_matrices(const Case& c, const std::vector<TestTensor>& want, Tolerance tol) {
+void expect_matrices(const Case& c, const std::vector<TestTensor>& want, Tolerance tol,
+                     std::string_view only) {
   if (!test_device().caps().f16 || test_device().caps().provider != "dawn")
     return;  // no such matrices
   Runner first;
@@ -188,6 +189,7 @@ void expect_matrices(const Case& c, const std::vector<TestTensor>& want, Toleran
     const PlanContext context{.caps = emulated_caps(), .precision = Precision::kF16};
     const Node n(r.g, r.g.nodes[0], *r.def, r.live);
     if (route.precision != Precision::kF16 || !route_fits(route, n, context)) continue;
+    if (!only.empty() && route.name != only) continue;
     ++ran;
     const auto got = r.run_gpu(std::string(route.name));
     ASSERT_TRUE(got.ok()) << c.op() << ", route " << route.name << ": " << got.status().message();

@@ -5,7 +5,7 @@
 #option along_k
 #option b_whole  // n and k are whole tiles
 #option pieces_m 1..4
-#option pieces_n 1..4
+#option pieces_n 1 | 2 | 4
 #option subgroups_m 1..2
 #option depth_sixteens 2 | 4 | 8
 #option steps 0..65536

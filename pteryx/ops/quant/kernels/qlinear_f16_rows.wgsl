@@ -1,9 +1,8 @@
-// x as subgroup_matrix_tile.wgsl reads it: y[m, k] = x[m, k] in f16, in whole steps and tiles, codes less their zero point.
+// x as subgroup_matrix_tile.wgsl reads it: y[m, k] = x[m, k] in f16, in whole steps, codes less their zero point.
 #option x_type f16 | f32 | i8
 #option x_fours
-#option order natural | halves | evens
-#option fill_m 1..128
 #option wide 1..1048576
+#let fill_m = 1
 #let fixed = 0
 #include "quant/kernels/common/params.wgsl"
 #include "quant/kernels/common/x.wgsl"

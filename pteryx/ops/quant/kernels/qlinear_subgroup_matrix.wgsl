@@ -1,5 +1,5 @@
 // y[m, n] = finish(sum over k of x[m, k] * code[n, k] * scale[n, k]) with subgroup matrices: f16 operands, f32 sums.
-// common/subgroup_matrix_tile.wgsl says how, and what the host guarantees; a is x in f16 (qlinear_f16_rows.wgsl).
+// common/subgroup_matrix_tile.wgsl says how, and what the host guarantees; a is x in f16, as it is or by qlinear_f16_rows.wgsl.
 #option codes nibbles | bytes
 #option grouped
 #option scale_for unit | four | code
@@ -9,14 +9,17 @@
 #option row_units 1..65536
 #option group 1..1048576
 #option pieces_m 1..4
-#option pieces_n 1..4
+#option pieces_n 1 | 2 | 4
 #option subgroups_m 1..2
 #option depth_sixteens 2 | 4 | 8
 #option steps 1..65536
 #option splits 1..64
 // parts: sums as they are. whole: matrices where tiles are whole and columns of one result, f32 with nothing added.
 // fours, elements: finished, in vectors or one by one.
-#option store parts | whole | fours | elements
+// gated: silu(the first half of the columns) * the second, in vectors of eight.
+// rotated: turned, to queries and caches, see rotated4.wgsl.
+#option store parts | whole | fours | elements | gated | rotated
+#option paired_side 0..32  // of the halves that a subgroup has side by side: gates, and what they let through
 #option results 1..4
 #option y_stride 0..16777216
 #option row_words
@@ -33,11 +36,27 @@
 #if store == whole
 #require y_type == f32 && !has_bias && !has_residual && n_whole
 #end
+#if store == rotated
+#option half_size 2..512
+#option heads 1..1024
+#option kv_heads 1..1024
+#option capacity 1..16777216
+#option cache_type f16 | f32
+#option cos_of_type f16 | f32
+#option sin_of_type f16 | f32
+#option live_slots
+#require results == 1 && !has_residual && half_size % 2 == 0
+#end
+#if store == gated
+#require paired_side == pieces_n * 8 && !has_residual && results == 1 && pieces_n % 2 == 0
+#elif store != parts
+#require paired_side == 0
+#end
 #if store == elements
 #require results == 1 || row_words
 #end
 #let along_k = 1
-#let a_filled = 1
+#let a_filled = 0
 #let half_arithmetic = 1
 #if scale_for != unit
 #let unit_b = 8
@@ -55,6 +74,10 @@
 #include "quant/kernels/common/matrix_weights.wgsl"
 #if store == parts
 #tensor y raw_write f32
+#elif store == gated
+#include "quant/kernels/common/gated8.wgsl"
+#elif store == rotated
+#include "quant/kernels/common/rotated4.wgsl"
 #else
 #include "quant/kernels/common/results4.wgsl"
 #end
@@ -70,6 +93,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #include "common/subgroup_matrix_sums.wgsl"
 #if store == parts
 #include "common/subgroup_matrix_parts.wgsl"
+#elif store == gated
+#include "quant/kernels/common/store_gated.wgsl"
 #else
 #if store == whole
   if (first_m + tile_m <= params.m) {

@@ -1,5 +1,6 @@
 // y[m, n] = finish(sum over k of x[m, k] * code[n, k] * scale[n, k]) with f16 operands and f32 sums, on devices without
-// subgroup matrices or f16. common/f16_tile.wgsl says how, and what the host guarantees; a is x in f16 (qlinear_f16_rows.wgsl).
+// subgroup matrices or f16. common/f16_tile.wgsl says how, and what the host guarantees; a is x in f16, as it is or by
+// qlinear_f16_rows.wgsl.
 #option row_fours 1..2
 #option codes nibbles | bytes
 #option grouped
@@ -24,6 +25,7 @@
 #option y_type f16 | f32
 #let results = 1
 #let half_arithmetic = 0
+#let paired_side = 0
 #if scale_for != unit
 #let unit_b = 8
 #let scaled_b = 0

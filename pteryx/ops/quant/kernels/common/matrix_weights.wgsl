@@ -1,12 +1,15 @@
 // The weights as subgroup_matrix_tile.wgsl and f16_tile.wgsl read their operand b. Codes become f16 by setting the exponent
-// to that of 1024 and taking away 1024 and their offset; eight of k come in the order that costs least, which is that of x too: 0 4 1 5 2 6
-// 3 7 for nibbles, 0 2 1 3 4 6 5 7 for bytes. Where a unit has several scales its codes are scaled one by one, in order.
+// to that of 1024 and taking away 1024 and their offset, two at a time: those that a mask leaves in the halves of a word, which are then
+// put in order. Where a unit has several scales its codes are scaled one by one.
 // What is outside repeats the last unit and column.
+// Where `paired_side` is set, columns come in the order of a product that multiplies them pairwise: so many of the first half
+// of n, then as many of the second, and so on.
 #option n_whole            // n is whole tiles
 #option k_whole            // k is whole steps
 #option row_units 1..65536 // vectors in a row of weights
 #option group 1..1048576   // of k for each scale
 #option half_arithmetic    // the device computes with f16, and the compiler takes a word for two of them
+#option paired_side 0..32
 #include "quant/kernels/common/weights.wgsl"
 #if half_arithmetic
 #enable f16
@@ -16,10 +19,15 @@ alias real = f32;
 #end
 
 fn column_of(n: u32) -> u32 {
-#if n_whole
-  return n;
+#if paired_side > 0
+  let column = n / $(2 * paired_side)u * $(paired_side)u + n % $(paired_side)u + n / $(paired_side)u % 2u * (params.n / 2u);
 #else
-  return min(n, params.n - 1u);
+  let column = n;
+#end
+#if n_whole
+  return column;
+#else
+  return min(column, params.n - 1u);
 #end
 }
 fn unit_at(k: u32) -> u32 {
@@ -63,26 +71,36 @@ fn scale_b(raw: u32, n: u32, k: u32) -> real {
 }
 #end
 // Two codes in the low bits of halves, each less `offset`, times scale.
-fn scaled_pair(bits: u32, offset: real, scale: real) -> u32 {
 #if half_arithmetic
-  return bitcast<u32>((bitcast<vec2<f16>>(bits | 0x64006400u) - vec2<f16>(1024.0h + offset)) * vec2<f16>(scale));
-#else
-  return pack2x16float((vec2<f32>(vec2<u32>(bits & 0xffffu, bits >> 16u)) - vec2<f32>(offset)) * scale);
-#end
+fn scaled_pair(bits: u32, offset: real, scale: real) -> vec2<f16> {
+  return (bitcast<vec2<f16>>(bits | 0x64006400u) - vec2<f16>(1024.0h + offset)) * vec2<f16>(scale);
 }
+fn word_of(a: f16, b: f16) -> u32 { return bitcast<u32>(vec2<f16>(a, b)); }
+#else
+fn scaled_pair(bits: u32, offset: real, scale: real) -> vec2<f32> {
+  return (vec2<f32>(vec2<u32>(bits & 0xffffu, bits >> 16u)) - vec2<f32>(offset)) * scale;
+}
+fn word_of(a: f32, b: f32) -> u32 { return pack2x16float(vec2<f32>(a, b)); }
+#end
 #if codes == bytes
 fn expand_b(first: u32, second: u32, scale: real) -> vec4<u32> {
   let low = first ^ 0x80808080u;
   let high = second ^ 0x80808080u;
-  return vec4<u32>(scaled_pair(low & 0x00ff00ffu, 128.0, scale), scaled_pair((low >> 8u) & 0x00ff00ffu, 128.0, scale),
-                   scaled_pair(high & 0x00ff00ffu, 128.0, scale), scaled_pair((high >> 8u) & 0x00ff00ffu, 128.0, scale));
+  let c02 = scaled_pair(low & 0x00ff00ffu, 128.0, scale);
+  let c13 = scaled_pair((low >> 8u) & 0x00ff00ffu, 128.0, scale);
+  let c46 = scaled_pair(high & 0x00ff00ffu, 128.0, scale);
+  let c57 = scaled_pair((high >> 8u) & 0x00ff00ffu, 128.0, scale);
+  return vec4<u32>(word_of(c02.x, c13.x), word_of(c02.y, c13.y), word_of(c46.x, c57.x), word_of(c46.y, c57.y));
 }
 #else
 fn expand_b(word: u32, scale: real) -> vec4<u32> {
   let high = word >> 8u;
   let sixteenth = scale * 0.0625;
-  return vec4<u32>(scaled_pair(word & 0x000f000fu, 8.0, scale), scaled_pair(word & 0x00f000f0u, 128.0, sixteenth),
-                   scaled_pair(high & 0x000f000fu, 8.0, scale), scaled_pair(high & 0x00f000f0u, 128.0, sixteenth));
+  let c04 = scaled_pair(word & 0x000f000fu, 8.0, scale);
+  let c15 = scaled_pair(word & 0x00f000f0u, 128.0, sixteenth);
+  let c26 = scaled_pair(high & 0x000f000fu, 8.0, scale);
+  let c37 = scaled_pair(high & 0x00f000f0u, 128.0, sixteenth);
+  return vec4<u32>(word_of(c04.x, c15.x), word_of(c26.x, c37.x), word_of(c04.y, c15.y), word_of(c26.y, c37.y));
 }
 #end
 #end
