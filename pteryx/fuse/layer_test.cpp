@@ -79,6 +79,7 @@ struct Layer {
   struct Options {
     bool reads_keys = false;  // somebody else does
     bool reads_norm = false;
+    bool reads_gated = false;
     int64_t kv_heads = kKvHeads;
   };
   ValueId build(const Options& o) {
@@ -112,10 +113,11 @@ struct Layer {
     g.outputs = {out};
     if (o.reads_keys) g.outputs.push_back(tk);
     if (o.reads_norm) g.outputs.push_back(f);
+    if (o.reads_gated) g.outputs.push_back(product);
     return out;
   }
-  std::string run() {
-    run_passes(g, ops::lookup());
+  std::string run(Precision precision = Precision::kF32) {
+    run_passes(g, ops::lookup(), {.precision = precision});
     std::string names;
     for (const Node& n : g.nodes) names += std::string(n.op->name) + " ";
     return names;
@@ -157,6 +159,32 @@ TEST(Layer, ANormThatSomebodyElseReadsStays) {
   l.build({.reads_norm = true});
   const std::string names = l.run();
   EXPECT_NE(names.find("et_vk.rms_norm.default pteryx.linear_q4gsw "), std::string::npos) << names;
+}
+
+// The types of what the nodes write: queries, attention and its view, the sum, the gate, the sum.
+std::string types(const Layer& l) {
+  std::string all;
+  for (const Node& n : l.g.nodes) {
+    const auto* const results = std::get_if<ValueList>(&l.g[n.args.back()]);
+    const ValueId y = results == nullptr ? n.args.back() : results->items[0];
+    all += std::string(name(l.g.tensor(y)->dtype)) + " ";
+  }
+  return all;
+}
+
+TEST(Layer, WhatOnlyProductsReadIsHalvesWhereTheyRoundIt) {
+  Layer exact;
+  exact.build({});
+  exact.run();
+  EXPECT_EQ(types(exact), "f32 f32 f32 f32 f32 f32 ");
+  Layer rounded;
+  rounded.build({});
+  rounded.run(Precision::kF16);
+  EXPECT_EQ(types(rounded), "f16 f16 f16 f32 f16 f32 ");
+  Layer read;
+  read.build({.reads_gated = true});
+  read.run(Precision::kF16);
+  EXPECT_EQ(types(read), "f16 f16 f16 f32 f32 f32 ");
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ std::vector<SplitWeight> run_passes(Graph& g, const OpLookup& ops, const PassOpt
     join_linear(g, ops, options.most_constant_bytes);
     fill_slots(g, ops, options.most_constant_bytes);
     rotate_products(g, ops);
+    if (options.precision == Precision::kF16) halve_operands(g);
     fold_casts(g);  // behind passes that join data, which has one type
   }
   return split_rows(g, ops, options.most_constant_bytes);  // behind those that make constants

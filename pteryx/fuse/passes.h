@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "pteryx/base/precision.h"
 #include "pteryx/graph/graph.h"
 
 namespace pteryx::fuse {
@@ -27,6 +28,7 @@ struct PassOptions {
   bool fuse = true;  // false: only what the device's limits ask for
   // What a shader can see of a constant: the smaller of the limits of a buffer and of a binding.
   uint64_t most_constant_bytes = std::numeric_limits<uint64_t>::max();
+  Precision precision = Precision::kF32;
 };
 // All of them, in their order; those that go by patterns of operators leave a graph with jumps as
 // it is. Returns the weights that were split.
@@ -47,6 +49,9 @@ void fill_slots(Graph& g, const OpLookup& ops, uint64_t most_bytes);
 // A joined layer that makes queries, keys and values, their rotation and the update of the caches
 // -> one node.
 void rotate_products(Graph& g, const OpLookup& ops);
+// At f16 precision: results of attention and products that only a product reads, or an attention as
+// its queries, are kept in f16, to which it rounds them anyway.
+void halve_operands(Graph& g);
 // Embedding tables and linear layers with constants of more than `most_bytes`: parts of their rows,
 // each a constant, and what puts results together. What cannot be split stays.
 std::vector<SplitWeight> split_rows(Graph& g, const OpLookup& ops, uint64_t most_bytes);

@@ -242,7 +242,7 @@ Result<ProgramReport> inspect(const std::string& path, const InspectOptions& opt
       continue;
     }
     m.weights = list_weights(*graph);  // as the file has them
-    fuse::PassOptions passes;
+    fuse::PassOptions passes{.precision = options.precision};
     if (options.limits) passes.most_constant_bytes = most_constant_bytes(*options.limits);
     for (const fuse::SplitWeight& s : fuse::run_passes(*graph, ops::lookup(), passes))
       m.splits.push_back({weight_of(*graph, s.weight), s.parts});

@@ -207,12 +207,14 @@ std::string nodes_text(std::span<const uint32_t> nodes) {
 
 Status list_method(graph::Graph& g, const KernelOptions& options,
                    std::vector<KernelText>& kernels) {
-  fuse::run_passes(g, ops::lookup(), {.most_constant_bytes = most_constant_bytes(options.caps)});
+  const Precision precision =
+      options.precision.value_or(fuse::is_language_model(g) ? Precision::kF16 : Precision::kF32);
+  fuse::run_passes(
+      g, ops::lookup(),
+      {.most_constant_bytes = most_constant_bytes(options.caps), .precision = precision});
   const bool draws = fuse::append_sampling(g, ops::lookup());
-  PTERYX_ASSIGN(
-      const ops::PlanContext context,
-      make_context(options.caps, options.routes,
-                   options.precision.value_or(draws ? Precision::kF16 : Precision::kF32)));
+  PTERYX_ASSIGN(const ops::PlanContext context,
+                make_context(options.caps, options.routes, precision));
   PTERYX_ASSIGN(const Layout layout, make_layout(g, context, {}));
   Lister lister(g, layout, context, kernels);
   if (!draws) {

@@ -141,7 +141,8 @@ Status SessionLoad::Impl::build_graphs() {
     if (options.all_logits) fuse::keep_all_logits(*graph);
     fuse::run_passes(*graph, ops::lookup(),
                      {.fuse = options.testing.fuse,
-                      .most_constant_bytes = most_constant_bytes(session->device->caps())});
+                      .most_constant_bytes = most_constant_bytes(session->device->caps()),
+                      .precision = options.precision});
     planned.push_back({.graph = std::move(graph).value()});
   }
   return {};
