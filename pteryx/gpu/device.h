@@ -150,9 +150,9 @@ class Device {
   virtual Status write(BufferId buffer, uint64_t offset, const SourcePtr& source, uint64_t from,
                        uint64_t size) = 0;
 
-  // One encoder, one compute pass (none if there are no dispatches), then the copies, one submit.
-  // A dispatch whose grid has a zero is left out. Reports errors that callbacks recorded since the
-  // last call.
+  // One encoder, one compute pass (none if there are no dispatches), then the copies, one submit;
+  // two where dispatches are many. One whose grid has a zero is left out. Reports errors that
+  // callbacks recorded since the last call.
   virtual Status submit(std::span<const Dispatch> dispatches, std::span<const Copy> copies) = 0;
 
   // Timers are there where caps().timestamps says so (kUnsupported elsewhere), and have room for so

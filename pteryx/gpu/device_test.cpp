@@ -219,6 +219,33 @@ TEST(Device, LeavesOutEmptyGrids) {
   EXPECT_EQ(values_from<uint32_t>(*device, y, 1), std::vector<uint32_t>{99});
 }
 
+// So many that the device begins before it has them all.
+TEST(Device, RunsLongChainsInOrder) {
+  const std::shared_ptr<Device> device = open_or_die();
+  constexpr uint32_t kLinks = 200;
+  const PipelineId pipeline = pipeline_or_die(*device, kScale);
+  const BufferId params =
+      buffer_or_die(*device, {.size = 8, .kind = BufferKind::kUniform, .label = "params"});
+  ASSERT_TRUE(device->write(params, 0, bytes_of(ScaleParams{1, 3})).ok());
+  const BufferId ends[] = {buffer_or_die(*device, {.size = 4, .label = "x"}),
+                           buffer_or_die(*device, {.size = 4, .label = "y"})};
+  const Binding there[] = {{.buffer = params}, {.buffer = ends[0]}, {.buffer = ends[1]}};
+  const Binding back[] = {{.buffer = params}, {.buffer = ends[1]}, {.buffer = ends[0]}};
+  const BindGroupId groups[] = {bindings_or_die(*device, pipeline, there),
+                                bindings_or_die(*device, pipeline, back)};
+  std::vector<Dispatch> chain;
+  uint32_t want = 0;
+  for (uint32_t i = 0; i < kLinks; ++i) {
+    chain.push_back({pipeline, groups[i % 2], {}});
+    want = want * 3 + 1;
+  }
+  const Counters before = device->counters();
+  ASSERT_TRUE(device->submit(chain, {}).ok());
+  EXPECT_EQ(device->counters().dispatches - before.dispatches, kLinks);
+  EXPECT_EQ(device->counters().submits - before.submits, 2U);
+  EXPECT_EQ(values_from<uint32_t>(*device, ends[0], 1), std::vector{want});
+}
+
 TEST(Device, RunsFoldedGrids) {
   const auto device = open_or_die();
   const uint32_t count = 70000 * 64 - 13;  // more workgroups than one dimension holds
