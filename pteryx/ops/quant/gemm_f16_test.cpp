@@ -63,7 +63,7 @@ TEST(GemmF16, InWholeMatrices) {
       .none()
       .ints({128, 128})
       .outs({{DType::kF32, {20, 128}, {}}, {DType::kF32, {20, 128}, {}}});
-  expect_matrices(two, on_the_cpu(two), kRounded);
+  expect_matrices(two, on_the_cpu(two), kRounded, "matrix_small");
 }
 
 // The gate over the columns, which leave paired: with columns beyond the last whole tile and x as

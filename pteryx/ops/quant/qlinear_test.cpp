@@ -173,7 +173,8 @@ void check_joined(const Joined& j) {
     first += width;
   }
   expect_op(c.outs(want), want, within(t));
-  if (m > 8) expect_matrices(c, want, within(DType::kF16));
+  // Of few rows the route for them; the others run on those of many.
+  if (m > 8) expect_matrices(c, want, within(DType::kF16), m < 16 ? "matrix_few" : "");
 }
 
 TEST(QLinear, JoinedLayersHaveTheColumnsOfEach) {
