@@ -14,7 +14,7 @@ namespace pteryx::ops::qlinear {
 namespace {
 
 constexpr int64_t kMaxRows = 8;
-constexpr int64_t kMaxGatedRows = 4;
+constexpr int64_t kMaxPairedRows = 4;
 constexpr uint64_t kWorkgroupBytes = 32768;
 constexpr int64_t kLargestSize = 1 << 24;  // of quant/kernels/common/params.wgsl
 constexpr uint32_t kMostSets = 16;         // of the kernel
@@ -52,6 +52,9 @@ uint32_t planes_of(const QLinear& d, Precision precision) {
   return coded(d) || precision == Precision::kF16 ? 2 : 3;
 }
 
+// Columns are in pairs that are apart.
+bool in_pairs(const QLinear& d) { return d.gated || (d.rotation && d.rotation->halves); }
+
 Shape shape_of(const QLinear& d, uint32_t planes, const gpu::Caps& caps) {
   Shape s{.rows = std::max(u32(d.m), 1U), .planes = planes};
   s.lanes = std::bit_floor(std::min(caps.subgroup_min, 32U));
@@ -62,12 +65,12 @@ Shape shape_of(const QLinear& d, uint32_t planes, const gpu::Caps& caps) {
   s.steps = std::clamp(u32(up(subgroups, most)), s.rows > 1 ? std::min(2U, subgroups) : 1U, 4U);
   s.across = std::clamp(u32(up(subgroups, s.steps)), 1U, most);
   // What is written out for each of them; beyond that, compilers take long.
-  while (s.steps > 1 && s.rows * (d.gated ? 8 : 4) * s.steps > 32) --s.steps;
+  while (s.steps > 1 && s.rows * (in_pairs(d) ? 8 : 4) * s.steps > 32) --s.steps;
   while (s.across > 1 && s.workgroup_bytes() > kWorkgroupBytes) --s.across;
   while (s.steps > 1 && s.workgroup_bytes() > kWorkgroupBytes) --s.steps;
   // More columns each reuse x more often; fewer leave more invocations to hide latency with.
   const bool many = d.n / 4 * s.team() > caps.sizes.enough_invocations() && s.rows == 1;
-  s.columns = std::min(many || d.gated ? 8U : 4U, s.lanes);
+  s.columns = std::min(many || in_pairs(d) ? 8U : 4U, s.lanes);
   // x is rounded once per workgroup: few of them, if they can all run at once.
   const int64_t blocks = up(d.n, s.columns);
   const int64_t at_once = 2 * int64_t{caps.sizes.processors};  // workgroups
@@ -89,8 +92,14 @@ bool scales_in_fours(const QLinear& d) {
 }
 
 // It has eight columns in pairs then, for each row of x.
-bool gates_itself(const QLinear& d, const gpu::Caps& caps) {
-  return d.m <= kMaxGatedRows && caps.subgroup_min >= 8;
+bool makes_pairs(const QLinear& d, const gpu::Caps& caps) {
+  return d.m <= kMaxPairedRows && caps.subgroup_min >= 8;
+}
+
+// Norms need the sums of a whole head.
+bool turns_itself(const QLinear& d, const gpu::Caps& caps) {
+  if (!d.rotation || d.rotation->q_norm) return false;
+  return !d.rotation->halves || (makes_pairs(d, caps) && d.rotation->size() % 8 == 0);
 }
 
 std::string x_form(const QLinear& d) {
@@ -144,6 +153,7 @@ Status dot4(const Node& n, Plan& p, QLinear d) {
   if (d.row_scale) bind.push_back({"row_scale", *d.row_scale});
   if (d.row_zero) bind.push_back({"row_zero", *d.row_zero});
   if (d.rotation) {
+    options.set("halves", d.rotation->halves ? 1 : 0);
     set_rotation(d, options, bind);
   } else {
     bind_results(d, bind);
@@ -166,9 +176,11 @@ Status dot4(const Node& n, Plan& p, QLinear d) {
 
 Status plan_dot4(const Node& n, Plan& p) {
   PTERYX_ASSIGN(const QLinear d, describe_qlinear(n));
-  return plan_around(
-      n, p, dot4,
-      {.rounding = true, .norm = true, .gate = gates_itself(d, p.caps()), .rotation = true});
+  return plan_around(n, p, dot4,
+                     {.rounding = true,
+                      .norm = true,
+                      .gate = makes_pairs(d, p.caps()),
+                      .rotation = turns_itself(d, p.caps())});
 }
 
 }  // namespace pteryx::ops::qlinear

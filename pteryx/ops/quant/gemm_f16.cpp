@@ -124,7 +124,8 @@ namespace {
 // Whether what a tile makes can go straight to queries and caches, in fours.
 bool can_rotate(const QLinear& d, const gpu::Caps& caps) {
   const uint32_t buffers = 9 + (d.bias ? 1 : 0);  // with that of live scalars
-  return d.rotation && d.rotation->size() % 4 == 0 && buffers <= caps.max_storage_buffers;
+  if (!d.rotation || d.rotation->halves || d.rotation->q_norm) return false;
+  return d.rotation->size() % 4 == 0 && buffers <= caps.max_storage_buffers;
 }
 
 template <MatrixSize Size>

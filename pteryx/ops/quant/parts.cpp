@@ -180,19 +180,25 @@ Options options_of(const Parts& parts) {
 
 // The sums of queries, keys and values to where they belong.
 Status plan_rotated(const Node& n, Plan& p, const QLinear& d, const Parts& parts) {
+  const Rotation& t = *d.rotation;
   // Parts that are filled up have rows of whole fours.
-  const int64_t lanes = d.rotation->size() % 4 == 0 ? 4 : 2;
+  const bool in_fours = t.size() % 4 == 0 && !t.halves && !t.q_norm;
+  const int64_t lanes = in_fours ? 4 : 2;
   Options options = options_of(parts);
-  options.set("lanes", lanes);
+  options.set("lanes", lanes).set("halves", t.halves ? 1 : 0).set("normed", t.q_norm ? 1 : 0);
   std::vector<Bind> bind = {{"sums", parts.sums}};
+  if (t.q_norm) bind.insert(bind.end(), {{"norm_q", *t.q_norm}, {"norm_k", *t.k_norm}});
   set_rotation(d, options, bind);
-  const Params params = make_params(d);
-  return p.dispatch(n, {.shader = &shaders::qlinear_rotate,
-                        .options = std::move(options),
-                        .bind = std::move(bind),
-                        .params = bytes_of(params),
-                        .live = live_ints(d),
-                        .grid = per_element(d.m * d.n / lanes, p.caps())});
+  Params params = make_params(d);
+  params.eps = static_cast<float>(t.eps);
+  return p.dispatch(n,
+                    {.shader = &shaders::qlinear_rotate,
+                     .options = std::move(options),
+                     .bind = std::move(bind),
+                     .params = bytes_of(params),
+                     .live = live_ints(d),
+                     .grid = t.q_norm ? per_group(d.m * d.n / t.size(), p.caps())
+                                      : per_element(d.m * d.n / (t.halves ? 4 : lanes), p.caps())});
 }
 
 }  // namespace

@@ -1,18 +1,14 @@
-// The operators that are linear layers with quantised weights: arguments, shapes, CPU kernel.
+// The operators that are linear layers with quantised weights: arguments and shapes.
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/ops/quant/qlinear.h"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
-#include "pteryx/ops/quant/parts.h"
 #include "pteryx/ops/table.h"
 
 namespace pteryx::ops {
 namespace {
-
-using qlinear::Columns;
 
 // Where an operator keeps its arguments; -1: it has none.
 struct Row {
@@ -28,7 +24,7 @@ struct Row {
   int8_t gated;
   int8_t widths;  // of several results
   // Of a layer that makes queries, keys and values.
-  int8_t cos, sin, table_start, k_cache, v_cache, start;
+  int8_t cos, sin, table_start, halves, q_norm, k_norm, head_eps, k_cache, v_cache, start;
 };
 constexpr size_t kX = 0;
 
@@ -60,6 +56,10 @@ constexpr Row make_row(std::string_view name, std::span<const Arg> args, Codes c
           .cos = tensor("freqs_cos"),
           .sin = tensor("freqs_sin"),
           .table_start = number("freqs_start"),
+          .halves = number("halves"),
+          .q_norm = tensor("q_norm"),
+          .k_norm = tensor("k_norm"),
+          .head_eps = number("head_eps"),
           .k_cache = tensor("k_cache"),
           .v_cache = tensor("v_cache"),
           .start = number("start_pos")};
@@ -107,8 +107,8 @@ constexpr Arg kJoined8[] = {in("x", kFloats, 1),
                             ints("widths"),
                             out_list("y", 0, kFloats)};
 
-// The same for queries, keys and values: with the rotation of the first two, and the update of the
-// caches.
+// The same for queries, keys and values: with the RMS norm of each head of the first two, their
+// rotation, and the update of the caches.
 constexpr Arg written_cache(std::string_view name) {
   Arg a = mutated(name, kFloats);
   a.min_rank = a.max_rank = 4;
@@ -125,6 +125,10 @@ constexpr Arg kRotated4[] = {in("x", kFloats, 3, 3),
                              in("freqs_cos", kFloats, 2, 2),
                              in("freqs_sin", kFloats, 2, 2),
                              optional_number("freqs_start"),
+                             optional_number("halves"),
+                             optional_in("q_norm", kFloats),
+                             optional_in("k_norm", kFloats),
+                             optional_number("head_eps"),
                              written_cache("k_cache"),
                              written_cache("v_cache"),
                              number("start_pos"),
@@ -138,6 +142,10 @@ constexpr Arg kRotated8[] = {in("x", kFloats, 3, 3),
                              in("freqs_cos", kFloats, 2, 2),
                              in("freqs_sin", kFloats, 2, 2),
                              optional_number("freqs_start"),
+                             optional_number("halves"),
+                             optional_in("q_norm", kFloats),
+                             optional_in("k_norm", kFloats),
+                             optional_number("head_eps"),
                              written_cache("k_cache"),
                              written_cache("v_cache"),
                              number("start_pos"),
@@ -197,14 +205,12 @@ Status check_positions(const Node& n, int64_t start, const QLinear& d, int64_t r
 }
 
 Status shape_rotated(const Node& n, const QLinear& d, Shapes& s) {
-  const Row& r = row(n);
-  PTERYX_ASSIGN(const int64_t table_start, n.integer_or(at(r.table_start), 0));
-  PTERYX_ASSIGN(const int64_t start, n.integer(at(r.start)));
+  PTERYX_ASSIGN(const RotationRows rows, rotation_rows(n));
   const Rotation& t = *d.rotation;
   if (d.m < 1) return n.fail(Code::kInvalidArgument, "x has no rows");
-  PTERYX_TRY(check_positions(n, table_start, d, t.cos.dim(0), "position",
+  PTERYX_TRY(check_positions(n, rows.table, d, t.cos.dim(0), "position",
                              fmt::format("freqs_cos ({})", n.graph().label(t.cos.id))));
-  PTERYX_TRY(check_positions(n, start, d, t.keys.dim(1), "start_pos", "k_cache"));
+  PTERYX_TRY(check_positions(n, rows.caches, d, t.keys.dim(1), "start_pos", "k_cache"));
   return s.set({1, d.m, (d.n - 2 * t.kv_width()) / t.size(), t.size()});
 }
 
@@ -245,10 +251,25 @@ Status read_results(const Node& n, QLinear& d) {
                             d.gated ? 1 : kMost, expected, to_string(widths), n.out_count()));
 }
 
+// The norms of the heads: both, or none.
+Status read_head_norms(const Node& n, Rotation& t) {
+  const Row& r = row(n);
+  for (const auto& [arg, to] : {std::pair(r.q_norm, &t.q_norm), std::pair(r.k_norm, &t.k_norm)}) {
+    if (!n.has(at(arg))) continue;
+    *to = n.in(at(arg));
+    PTERYX_TRY(n.expect(at(arg), "shape", {t.size()}, (*to)->dims));
+  }
+  if (t.q_norm.has_value() != t.k_norm.has_value())
+    return n.fail(Code::kInvalidProgram, "q_norm and k_norm: expected both or none, got one");
+  t.eps = n.number_or(at(r.head_eps), 0);
+  return {};
+}
+
 // The caches and tables of a layer that makes queries, keys and values.
 Status read_rotation(const Node& n, QLinear& d) {
   const Row& r = row(n);
-  Rotation t{.cos = n.in(at(r.cos)),
+  Rotation t{.halves = n.has(at(r.halves)) && n.number(at(r.halves)) != 0,
+             .cos = n.in(at(r.cos)),
              .sin = n.in(at(r.sin)),
              .table_start = n.has(at(r.table_start)) ? n.live(at(r.table_start)) : LiveInt{},
              .keys = n.in(at(r.k_cache)),
@@ -256,8 +277,9 @@ Status read_rotation(const Node& n, QLinear& d) {
              .position = n.live(at(r.start))};
   PTERYX_TRY(n.expect(at(r.v_cache), "shape", t.keys.dims, t.values.dims));
   const int64_t queries = d.n - 2 * t.kv_width();
-  const bool good = d.x.dim(0) == 1 && t.keys.dim(0) == 1 && t.size() > 0 && t.size() % 2 == 0 &&
-                    t.kv_width() > 0 && queries > 0 && queries % t.size() == 0;
+  const bool good = d.x.dim(0) == 1 && t.keys.dim(0) == 1 && t.size() > 0 &&
+                    t.size() % (t.halves ? 4 : 2) == 0 && t.kv_width() > 0 && queries > 0 &&
+                    queries % t.size() == 0;
   if (!good) {
     return n.fail(Code::kInvalidProgram,
                   fmt::format("{} columns do not make heads of queries, keys and values for caches "
@@ -266,132 +288,22 @@ Status read_rotation(const Node& n, QLinear& d) {
   }
   if (t.values.dtype != t.keys.dtype)
     return n.malformed(at(r.v_cache), "type", name(t.keys.dtype), name(t.values.dtype));
-  const Dims table = {t.cos.dim(0), t.size() / 2};
+  const Dims table = {t.cos.dim(0), t.halves ? t.size() : t.size() / 2};
   PTERYX_TRY(n.expect(at(r.cos), "shape", table, t.cos.dims));
   PTERYX_TRY(n.expect(at(r.sin), "shape", table, t.sin.dims));
+  PTERYX_TRY(read_head_norms(n, t));
   d.rotation = t;
   return {};
 }
 
-int64_t code(const QLinear& d, const HostTensor& weight, int64_t n, int64_t k) {
-  if (d.codes == Codes::kBytes) return weight.integer(n * d.row_bytes + k);
-  const int64_t byte = weight.integer(n * d.row_bytes + k / 2);
-  return (((k % 2 == 0) == (d.codes == Codes::kLowFirst) ? byte : byte >> 4) & 15) - 8;
-}
-
-void normalise(const QLinear& d, const HostTensor& weight, std::vector<double>& v) {
-  for (size_t first = 0; first < v.size(); first += static_cast<size_t>(d.k)) {
-    const std::span<double> row(v.data() + first, static_cast<size_t>(d.k));
-    double squares = 0;
-    for (const double e : row) squares += e * e;
-    const double scale = 1 / std::sqrt(squares / static_cast<double>(d.k) + d.eps);
-    for (size_t k = 0; k < row.size(); ++k)
-      row[k] *= scale * weight.number(static_cast<int64_t>(k));
-  }
-}
-
-// x as the product sees it; rounding to codes is done in f32, as PyTorch does it.
-std::vector<double> numbers(const QLinear& d, const Host& h) {
-  const HostTensor x = h.host(d.x.id);
-  std::vector<double> v(static_cast<size_t>(x.numel()));
-  for (size_t i = 0; i < v.size(); ++i) v[i] = x.number(static_cast<int64_t>(i)) - d.x_zero;
-  if (d.norm) normalise(d, h.host(d.norm->id), v);
-  if (!d.row_scale) return v;
-  const HostTensor scales = h.host(d.row_scale->id);
-  const HostTensor zeros = h.host(d.row_zero->id);
-  for (int64_t m = 0; m < d.m; ++m) {
-    const auto scale = static_cast<float>(scales.number(m));
-    const double zero = zeros.number(m);
-    for (int64_t k = 0; k < d.k; ++k) {
-      double& e = v[static_cast<size_t>(m * d.k + k)];
-      const float rounded = std::nearbyint(static_cast<float>(e) * (1.0F / scale));
-      e = (std::clamp(static_cast<double>(rounded) + zero, -128.0, 127.0) - zero) *
-          static_cast<double>(scale);
-    }
-  }
-  return v;
-}
-
-// One result per row of x and row of weights.
-std::vector<double> sums_of(const QLinear& d, const Host& h) {
-  const HostTensor weight = h.host(d.weight.id);
-  const HostTensor scales = h.host(d.scales.id);
-  const std::vector<double> x = numbers(d, h);
-  std::vector<double> line(static_cast<size_t>(d.k));
-  std::vector<double> sums(static_cast<size_t>(d.m * d.n));
-  for (int64_t j = 0; j < d.n; ++j) {
-    for (int64_t k = 0; k < d.k; ++k) {
-      line[static_cast<size_t>(k)] =
-          static_cast<double>(code(d, weight, j, k)) * scales.number(k / d.group * d.scale_row + j);
-    }
-    const double bias = d.bias ? h.host(d.bias->id).number(j) : 0.0;
-    for (int64_t m = 0; m < d.m; ++m) {
-      double total = 0;
-      for (size_t k = 0; k < line.size(); ++k)
-        total += x[static_cast<size_t>(m) * line.size() + k] * line[k];
-      const double more = d.residual ? h.host(d.residual->id).number(m * d.n + j) : 0.0;
-      sums[static_cast<size_t>(m * d.n + j)] = d.factor * total + bias + more;
-    }
-  }
-  return sums;
-}
-
-void put_gated(const QLinear& d, const Host& h, const std::vector<double>& sums) {
-  const int64_t half = d.n / 2;
-  for (int64_t i = 0; i < d.m * half; ++i) {
-    const double gate = sums[static_cast<size_t>(i / half * d.n + i % half)];
-    const double up = sums[static_cast<size_t>(i / half * d.n + i % half + half)];
-    h.host(d.y.id).put(i, gate / (1 + std::exp(-gate)) * up);
-  }
-}
-
-Status put_rotated(const Node& n, const QLinear& d, const Host& h, std::vector<double>& sums) {
-  const Rotation& t = *d.rotation;
-  PTERYX_ASSIGN(const int64_t table_start, n.integer_or(at(row(n).table_start), 0));
-  PTERYX_ASSIGN(const int64_t start, n.integer(at(row(n).start)));
-  const int64_t kv = t.kv_width();
-  const int64_t queries = d.n - 2 * kv;
-  for (int64_t m = 0; m < d.m; ++m) {
-    for (int64_t j = 0; j < queries + kv; j += 2) {
-      const int64_t at_table = (table_start + m) * (t.size() / 2) + j % t.size() / 2;
-      const double c = h.host(t.cos.id).number(at_table);
-      const double s = h.host(t.sin.id).number(at_table);
-      double& a = sums[static_cast<size_t>(m * d.n + j)];
-      double& b = sums[static_cast<size_t>(m * d.n + j + 1)];
-      const double turned = a * c - b * s;
-      b = b * c + a * s;
-      a = turned;
-    }
-    for (int64_t j = 0; j < d.n; ++j) {
-      const double v = sums[static_cast<size_t>(m * d.n + j)];
-      if (j < queries) {
-        h.host(d.y.id).put(m * queries + j, v);
-      } else {
-        const Tensor& cache = j < queries + kv ? t.keys : t.values;
-        h.host(cache.id).put((start + m) * kv + (j - queries) % kv, v);
-      }
-    }
-  }
-  return {};
-}
-
-Status cpu(const Node& n, const Host& h) {
-  PTERYX_ASSIGN(const QLinear d, describe_qlinear(n));
-  std::vector<double> sums = sums_of(d, h);
-  if (d.gated) {
-    put_gated(d, h, sums);
-    return {};
-  }
-  if (d.rotation) return put_rotated(n, d, h, sums);
-  for (const Columns& c : qlinear::results(d)) {
-    for (int64_t i = 0; i < d.m * c.width; ++i) {
-      h.host(c.y.id).put(i, sums[static_cast<size_t>(i / c.width * d.n + c.first + i % c.width)]);
-    }
-  }
-  return {};
-}
-
 }  // namespace
+
+Result<RotationRows> rotation_rows(const Node& n) {
+  RotationRows rows;
+  PTERYX_ASSIGN(rows.table, n.integer_or(at(row(n).table_start), 0));
+  PTERYX_ASSIGN(rows.caches, n.integer(at(row(n).start)));
+  return rows;
+}
 
 Result<QLinear> describe_qlinear(const Node& n) {
   const Row& r = row(n);
@@ -451,7 +363,7 @@ void add_qlinear(std::vector<OpDef>& table) {
                      .args = r.args,
                      .shape = shape,
                      .plan = plan_by_route,
-                     .cpu = cpu,
+                     .cpu = qlinear_on_cpu,
                      .family = "qlinear",
                      .routes = qlinear_routes(),
                      .row = &r});

@@ -17,15 +17,21 @@ enum class Codes : uint8_t {
   kBytes,      // 8 bits, signed
 };
 
-// For a layer whose columns are queries, keys and values: neighbours of queries and keys are turned
-// by cos and sin of their position, keys and values go to caches [1, capacity, heads, size].
+// For a layer whose columns are queries, keys and values: pairs of queries and keys are turned by
+// cos and sin of their position, keys and values go to caches [1, capacity, heads, size].
 struct Rotation {
-  Tensor cos;  // [positions, size / 2]
+  bool halves = false;  // pairs are half a head apart, else neighbours
+  Tensor cos;           // [positions, size / 2], of halves [positions, size]
   Tensor sin;
   LiveInt table_start;  // the row of cos and sin for the first row of x
   Tensor keys;
   Tensor values;
   LiveInt position;  // the row of the caches for the first row of x
+  // Where set, each head of queries and keys is first divided by its RMS (with eps), and multiplied
+  // by these.
+  std::optional<Tensor> q_norm = {};
+  std::optional<Tensor> k_norm = {};
+  double eps = 0;
 
   int64_t size() const { return keys.dim(3); }
   int64_t kv_width() const { return keys.dim(2) * keys.dim(3); }
@@ -62,6 +68,14 @@ struct QLinear {
 };
 
 Result<QLinear> describe_qlinear(const Node& n);
+
+// Rows of tables and caches for the first row of x.
+struct RotationRows {
+  int64_t table = 0;
+  int64_t caches = 0;
+};
+Result<RotationRows> rotation_rows(const Node& n);
+Status qlinear_on_cpu(const Node& n, const Host& h);
 
 std::span<const Route> qlinear_routes();
 

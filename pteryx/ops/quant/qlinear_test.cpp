@@ -206,8 +206,18 @@ TEST(QLinear, ALayerTakesTheGateBehindIt) {
   check_joined({12, 64, {40}, true, DType::kF32, false, true});
 }
 
+struct Rotated {
+  int64_t rows, start;
+  bool four;
+  DType cache_type;
+  bool halves = false;  // pairs are half a head apart
+  bool heads_normed = false;
+  bool has_bias = false;
+};
+
 // Queries, keys and values: the first two turned, the others where they belong in the caches.
-void check_rotated(int64_t rows, int64_t start, bool four, DType cache_type) {
+void check_rotated(const Rotated& r) {
+  const auto [rows, start, four, cache_type, halves, heads_normed, has_bias] = r;
   constexpr int64_t kK = 64;
   constexpr int64_t kHeads = 3;
   constexpr int64_t kKvHeads = 2;
@@ -222,20 +232,33 @@ void check_rotated(int64_t rows, int64_t start, bool four, DType cache_type) {
   const Weight w(n, kK, four ? -8 : -100, four ? 7 : 100);
   const TestTensor scales = random(DType::kF32, four ? Dims{kK / group, n} : Dims{n}, 2,
                                    four ? 0.01 : 0.001, four ? 0.05 : 0.003);
-  const TestTensor cos = random(DType::kF32, {kCapacity + 1, kSize / 2}, 11, -1, 1);
-  const TestTensor sin = random(DType::kF32, {kCapacity + 1, kSize / 2}, 12, -1, 1);
+  const int64_t table_width = halves ? kSize : kSize / 2;
+  const TestTensor cos = random(DType::kF32, {kCapacity + 1, table_width}, 11, -1, 1);
+  const TestTensor sin = random(DType::kF32, {kCapacity + 1, table_width}, 12, -1, 1);
+  const TestTensor q_norm = random(DType::kF32, {kSize}, 15, 0.5, 1.5);
+  const TestTensor k_norm = random(DType::kF32, {kSize}, 16, 0.5, 1.5);
+  const TestTensor bias = random(DType::kF32, {n}, 17, -1, 1);
   const TestTensor keys = random(cache_type, {1, kCapacity, kKvHeads, kSize}, 13);
   const TestTensor values = random(cache_type, {1, kCapacity, kKvHeads, kSize}, 14);
-  const TestTensor sums = reference(
+  TestTensor sums = reference(
       normalised(x, norm, 1e-5), w,
       [&](int64_t row, int64_t column) { return scales.data[at(column / group * n + row)]; },
-      no_bias, DType::kF32);
+      [&](int64_t j) { return has_bias ? bias.data[at(j)] : 0.0; }, DType::kF32);
+  for (int64_t i = 0; heads_normed && i < rows * n; i += kSize) {
+    if (i % n >= queries + kv) continue;
+    const TestTensor head =
+        make(DType::kF32, {kSize}, [&](int64_t d) { return sums.data[at(i + d)]; });
+    const TestTensor done = normalised(head, i % n < queries ? q_norm : k_norm, 1e-4);
+    std::copy(done.data.begin(), done.data.end(), sums.data.begin() + i);
+  }
   const auto turned = [&](int64_t m, int64_t j) {
-    const int64_t table = (start + 1 + m) * (kSize / 2) + j % kSize / 2;
+    const int64_t d = j % kSize;
+    const int64_t partner = halves ? (d + kSize / 2) % kSize : d ^ 1;
+    const bool first = halves ? d < kSize / 2 : d % 2 == 0;
+    const int64_t table = (start + 1 + m) * table_width + (halves ? d : d / 2);
     const double own = sums.data[at(m * n + j)];
-    const double other = sums.data[at(m * n + (j ^ 1))];
-    const double s = sin.data[at(table)];
-    return own * cos.data[at(table)] + (j % 2 == 0 ? -other : other) * s;
+    const double other = sums.data[at(m * n + j - d + partner)];
+    return own * cos.data[at(table)] + (first ? -other : other) * sin.data[at(table)];
   };
   const TestTensor y = make(DType::kF32, {1, rows, kHeads, kSize},
                             [&](int64_t i) { return turned(i / queries, i % queries); });
@@ -250,17 +273,31 @@ void check_rotated(int64_t rows, int64_t start, bool four, DType cache_type) {
   c.in(x).constant(norm).number(1e-5).constant(four ? w.nibbles(kK / 2, true) : w.bytes());
   c.in(scales);
   if (four) c.integer(group);
-  c.none().in(cos).in(sin).live(start + 1).in(keys).in(values).live(start);
+  has_bias ? c.constant(bias) : c.none();
+  c.in(cos).in(sin).live(start + 1);
+  halves ? c.integer(1) : c.none();
+  heads_normed ? c.constant(q_norm).constant(k_norm).number(1e-4) : c.none().none().none();
+  c.in(keys).in(values).live(start);
   const std::vector<TestTensor> want = {y, new_keys, new_values};
   expect_op(c.out(DType::kF32, y.dims), want, within(cache_type));
   if (rows > 8) expect_matrices(c, want, within(DType::kF16), "matrix_few");
 }
 
 TEST(QLinear, QueriesKeysAndValuesAreTurnedAndKept) {
-  check_rotated(1, 0, true, DType::kF32);
-  check_rotated(1, 23, true, DType::kF16);
-  check_rotated(5, 3, false, DType::kF16);
-  check_rotated(12, 6, true, DType::kF32);
+  check_rotated({1, 0, true, DType::kF32});
+  check_rotated({1, 23, true, DType::kF16});
+  check_rotated({5, 3, false, DType::kF16});
+  check_rotated({12, 6, true, DType::kF32});
+}
+
+TEST(QLinear, PairsMayBeHalfAHeadApart) {
+  check_rotated({1, 23, true, DType::kF16, true});
+  check_rotated({5, 3, false, DType::kF32, true, false, true});
+}
+
+TEST(QLinear, HeadsOfQueriesAndKeysMayBeNormed) {
+  check_rotated({1, 3, true, DType::kF32, true, true});
+  check_rotated({9, 0, false, DType::kF16, false, true, true});
 }
 
 TEST(QLinear, JoinedLayersMustShareAllColumns) {

@@ -32,6 +32,7 @@
 #option gated                               // y = silu(first half of the columns) * second half
 #option rotated                             // queries, keys and values: see rotated.wgsl
 #if rotated
+#option halves
 #option half_size 1..512
 #option heads 1..1024
 #option kv_heads 1..1024
@@ -64,6 +65,10 @@
 #option y_type f16 | f32
 #if rotated
 #require !gated && results == 1 && !has_residual && row_words
+#let in_halves = halves
+#require !halves || (columns == 8 && half_size % 4 == 0)
+#else
+#let in_halves = 0
 #end
 #require results == 1 || row_words
 #require columns <= lanes && rows * columns * steps <= 32
@@ -85,7 +90,12 @@
 #let eights = unit / 8
 #let wide = lanes * across * steps
 #let threads = lanes * across * sets
-#let at_once = !gated && sets * rows * columns / 2 <= threads  // an invocation has a pair of results at most
+#if in_halves
+#let each = 4
+#else
+#let each = 2
+#end
+#let at_once = !gated && sets * rows * columns / each <= threads  // an invocation has a pair of results, or two, at most
 #let turns = (rows * wide * eights + threads - 1) / threads
 #include "quant/kernels/common/params.wgsl"
 #include "quant/kernels/common/x.wgsl"
@@ -297,19 +307,28 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #for c in 0..columns
   let n$c = $(c / (columns / 2))u * half + min(block * $(columns / 2)u + $(c % (columns / 2))u, half - 1u);
 #end
+#elif in_halves
+  let first_of = column_of(min(block * $(columns / 2)u, params.n / 2u - $(columns / 2)u));
+#for c in 0..columns
+  let n$c = first_of + $(c / (columns / 2) * half_size + c % (columns / 2))u;
+#end
 #else
 #for c in 0..columns
   let n$c = min(block * columns + $(c)u, params.n - 1u);
 #end
 #end
 #if at_once
-  // The pair of results that this invocation finishes; what it needs for that is fetched behind the weights.
-  const finishers = $(sets * rows * columns / 2)u;
-  let own_pair = min(local, finishers - 1u);
-  let own_set = own_pair / $(rows * columns / 2)u;
-  let own_m = own_pair / $(columns / 2)u % rows;
-  let own_c = own_pair % $(columns / 2)u * 2u;
+  // The results that this invocation finishes; what it needs for that is fetched behind the weights.
+  const finishers = $(sets * rows * columns / each)u;
+  let own_part = min(local, finishers - 1u);
+  let own_set = own_part / $(rows * columns / each)u;
+  let own_m = own_part / $(columns / each)u % rows;
+  let own_c = own_part % $(columns / each)u * 2u;
+#if in_halves
+  let own_n = column_of((first_block + own_set) * (columns / 2u) + own_c);
+#else
   let own_n = (first_block + own_set) * columns + own_c;
+#end
 #if passes
   let fetched = finishing(own_m, own_n);
 #end
@@ -433,8 +452,21 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #include "quant/kernels/common/store2.wgsl" to=y
     }
   }
+#elif at_once && in_halves
+  if (local < finishers) {
+    finish_halves(own_m, own_n, totals_of(own_set, own_m, own_c), totals_of(own_set, own_m, own_c + columns / 2u), fetched);
+  }
 #elif at_once
   if (local < finishers) { finish2(own_m, own_n, totals_of(own_set, own_m, own_c), fetched); }
+#elif in_halves
+  const pairs = columns / 4u;
+  for (var i = local; i < sets * rows * pairs; i += wg_size) {
+    let which = i / (rows * pairs);
+    let m = i / pairs % rows;
+    let c = i % pairs * 2u;
+    let n = column_of((first_block + which) * (columns / 2u) + c);
+    put_halves(m, n, totals_of(which, m, c), totals_of(which, m, c + columns / 2u));
+  }
 #else
   const pairs = columns / 2u;
   for (var i = local; i < sets * rows * pairs; i += wg_size) {

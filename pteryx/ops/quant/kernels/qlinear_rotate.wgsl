@@ -1,12 +1,16 @@
-// y[m, n], keys[position + m, n] or values[position + m, n] = turned(sum over splits of sums[split, m, n] + bias[n]): the sums
-// of a product that makes queries, keys and values, turned and put where they belong. One invocation per two or four columns.
-// Host guarantees: sums is [splits, m, n] in f32, m and n up to multiples of fill_m and fill_n; n is a multiple of lanes.
+// y[m, n], keys[position + m, n] or values[position + m, n] = turned(normed(sum over splits of sums[split, m, n] + bias[n])): the
+// sums of a product that makes queries, keys and values, turned and put where they belong.
+// One invocation per two or four columns, or two pairs where these are half a head apart; with norms, one workgroup per head.
+// Host guarantees: sums is [splits, m, n] in f32, m and n up to multiples of fill_m and fill_n; n is a multiple of lanes, and of
+// four with halves; norms have the size of a head.
 #option lanes 2 | 4  // columns of an invocation; heads have a multiple of them
 #option splits 1..16
 #option fill_m 1..128
 #option fill_n 1..128
+#option halves
+#option normed  // heads of queries and keys are divided by their RMS, and multiplied by norm_q or norm_k, before they turn
 #option half_size 1..512
-#require lanes == 2 || half_size % 2 == 0
+#require lanes == 2 || half_size % 2 == 0 && !halves && !normed
 #option heads 1..1024
 #option kv_heads 1..1024
 #option capacity 1..16777216
@@ -22,6 +26,10 @@
 #let has_residual = 0
 #let fixed = 0
 #tensor sums raw vec$(lanes)<f32>
+#if normed
+#tensor norm_q read f16 | f32
+#tensor norm_k read f16 | f32
+#end
 #include "quant/kernels/common/params.wgsl"
 #if lanes == 4
 #include "quant/kernels/common/rotated4.wgsl"
@@ -29,14 +37,7 @@
 #include "quant/kernels/common/rotated.wgsl"
 #end
 
-@compute @workgroup_size(64)
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
-        @builtin(local_invocation_index) local: u32) {
-  let i = flat_id(group, groups, local, 64u);
-  let row = params.n / $(lanes)u;
-  if (i >= params.m * row) { return; }
-  let m = i / row;
-  let n = i % row * $(lanes)u;
+fn sums_at(m: u32, n: u32) -> vec$(lanes)<f32> {
   let part_m = (params.m + $(fill_m - 1)u) / $(fill_m)u * $(fill_m)u;
   let part_n = (params.n + $(fill_n - 1)u) / $(fill_n)u * $(fill_n)u;
   let at = (m * part_n + n) / $(lanes)u;
@@ -47,5 +48,74 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #for s in 1..splits
   sum += part$s;
 #end
-  put$(lanes)(0u, m, n, sum);
+  return sum;
 }
+#if normed
+const threads = 64u;
+var<workgroup> squares: array<f32, threads>;
+
+fn finished(n: u32, v: vec2<f32>) -> vec2<f32> { return v * factor() + added2(n); }
+
+// The factors of columns n and n + 1 of a head.
+fn norm2(n: u32) -> vec2<f32> {
+  let d = n % $(half_size * 2)u;
+  if (n >= values_from) { return vec2<f32>(1.0); }
+  if (n < keys_from) { return vec2<f32>(load_norm_q(d), load_norm_q(d + 1u)); }
+  return vec2<f32>(load_norm_k(d), load_norm_k(d + 1u));
+}
+
+@compute @workgroup_size(threads)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) local: u32) {
+  const size = $(half_size * 2)u;
+  const half = $(half_size)u;
+  let at = flat_group(group, groups);
+  let m = at / (params.n / size);
+  let first = at % (params.n / size) * size;
+  if (m >= params.m) { return; }
+  var sum = 0.0;
+  for (var d = local * 2u; d < size; d += threads * 2u) {
+    let v = finished(first + d, sums_at(m, first + d));
+    sum += dot(v, v);
+  }
+  squares[local] = sum;
+  workgroupBarrier();
+  for (var step = threads / 2u; step > 0u; step /= 2u) {
+    if (local < step) { squares[local] += squares[local + step]; }
+    workgroupBarrier();
+  }
+  let scale = select(inverseSqrt(squares[0] / f32(size) + eps()), 1.0, first >= values_from);
+#if halves
+  for (var d = local * 2u; d < half; d += threads * 2u) {
+    let n = first + d;
+    let low = finished(n, sums_at(m, n)) * norm2(n) * scale;
+    let high = finished(n + half, sums_at(m, n + half)) * norm2(n + half) * scale;
+    place_halves(m, n, low, high, finishing(m, n));
+  }
+#else
+  for (var d = local * 2u; d < size; d += threads * 2u) {
+    let n = first + d;
+    place_turned(m, n, finished(n, sums_at(m, n)) * norm2(n) * scale, finishing(m, n));
+  }
+#end
+}
+#else
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) local: u32) {
+  let i = flat_id(group, groups, local, 64u);
+#if halves
+  let fours = params.n / 4u;
+  if (i >= params.m * fours) { return; }
+  let m = i / fours;
+  let n = column_of(i % fours * 2u);
+  put_halves(m, n, sums_at(m, n), sums_at(m, n + $(half_size)u));
+#else
+  let row = params.n / $(lanes)u;
+  if (i >= params.m * row) { return; }
+  let m = i / row;
+  let n = i % row * $(lanes)u;
+  put$(lanes)(0u, m, n, sums_at(m, n));
+#end
+}
+#end
