@@ -68,4 +68,27 @@ std::optional<Tensor> constant_part(const Tensor& t, const PartOf& part) {
   return result;
 }
 
+std::optional<Tensor> joined_constant(std::span<const JoinedPart> parts, size_t dim) {
+  const Tensor& first = *parts.front().tensor;
+  Tensor result{.dtype = first.dtype, .max = first.max};
+  result.max[dim] = 0;
+  uint64_t walks = 1;
+  uint64_t step = size_bytes(first.dtype);
+  for (size_t d = 0; d < first.max.rank(); ++d) {
+    if (d != dim) (d < dim ? walks : step) *= static_cast<uint64_t>(first.max[d]);
+  }
+  for (const JoinedPart& p : parts) {
+    if (!p.tensor->dim_order.empty() || p.tensor->stored || p.tensor->dtype != first.dtype)
+      return std::nullopt;
+    result.max[dim] += p.count;
+  }
+  for (uint64_t w = 0; w < walks; ++w) {
+    for (const JoinedPart& p : parts) {
+      const uint64_t walk = static_cast<uint64_t>(p.tensor->max[dim]) * step;
+      append(result.data, p.tensor->data, w * walk, static_cast<uint64_t>(p.count) * step);
+    }
+  }
+  return result;
+}
+
 }  // namespace pteryx::fuse

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "pteryx/base/checked.h"
 #include "pteryx/graph/graph.h"
@@ -30,5 +31,13 @@ struct PartOf {
 // another order than the dims' would have to be seen with other dims, and where the range is
 // scattered over more places than can be kept.
 std::optional<Tensor> constant_part(const Tensor& t, const PartOf& part);
+
+// Constants of one type, one behind the other along a dim: the first count[i] of part i there.
+// Nullopt where bytes are in another order than the dims' or of another type than the elements.
+struct JoinedPart {
+  const Tensor* tensor = nullptr;
+  int64_t count = 0;
+};
+std::optional<Tensor> joined_constant(std::span<const JoinedPart> parts, size_t dim);
 
 }  // namespace pteryx::fuse

@@ -1,5 +1,6 @@
-// Linear layers with quantised weights: those that read the same x become one with several results,
-// an addition that follows one goes into it. SPDX-License-Identifier: BSD-3-Clause
+// Linear layers with constant weights: those that read the same x become one with several results,
+// and an addition that follows one goes into it, as its bias or as a residual.
+// SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 
 #include "pteryx/fuse/calls.h"
@@ -17,27 +18,9 @@ constexpr std::string_view kAdd = "aten.add.Tensor";
 constexpr std::string_view kView = "aten.view_copy.default";
 constexpr size_t kMostJoined = 3;
 
-// An operator and what passes make of it.
-struct Kind {
-  ProductOps ops;
-  size_t args;  // with the result
-  bool groups;  // [x, weight, scales, group_size, bias, y], else [x, weight, scales, y]
-};
-constexpr Kind kKinds[] = {{kProductOps[0], 6, true}, {kProductOps[1], 4, false}};
-enum Argument { kX, kWeight, kScales, kGroup, kBias };
-
-const Kind* kind_of(const Node& n) {
-  for (const Kind& k : kKinds) {
-    if (is_call(n, k.ops.layer) && n.args.size() == k.args) return &k;
-  }
-  return nullptr;
-}
-
 const Tensor* constant(const Graph& g, ValueId id, const Uses& uses) {
-  const Tensor* t = g.tensor(id);
-  const bool plain =
-      t != nullptr && t->is_constant() && t->dim_order.empty() && t->data.size() == 1;
-  return plain && uses.stable(id) ? t : nullptr;
+  const Tensor* t = id == kNoValue ? nullptr : g.tensor(id);
+  return t != nullptr && t->is_constant() && uses.stable(id) ? t : nullptr;
 }
 
 bool plain_float(const Tensor* t) {
@@ -45,39 +28,42 @@ bool plain_float(const Tensor* t) {
 }
 
 // Whether a layer's tensors are such that its rows can stand behind another's.
-bool can_join(const Graph& g, const Node& n, const Kind& k, const Uses& uses) {
-  const Tensor* x = g.tensor(n.args[kX]);
-  const Tensor* w = constant(g, n.args[kWeight], uses);
-  const Tensor* s = constant(g, n.args[kScales], uses);
-  const Tensor* y = g.tensor(n.args.back());
-  if (!plain_float(x) || !plain_float(s) || !plain_float(y) || w == nullptr) return false;
-  if (!uses.stable(n.args[kX]) || !uses.stable(n.args.back()) || y->has_data()) return false;
-  if (w->max.rank() != 2 || w->max[1] % 16 != 0 || w->max[0] % 4 != 0) return false;
+bool can_join(const Graph& g, const Layer& l, const Uses& uses) {
+  const Tensor* x = g.tensor(l.x);
+  const Tensor* w = constant(g, l.weight, uses);
+  const Tensor* y = g.tensor(l.y);
+  if (!plain_float(x) || !plain_float(y) || w == nullptr) return false;
+  if (!uses.stable(l.x) || !uses.stable(l.y) || y->has_data()) return false;
+  if (w->max.rank() != 2 || w->max[0] % 4 != 0 || numel(w->max) == 0) return false;
   if (y->max.rank() != x->max.rank() || y->max.empty() || y->max.back() != w->max[0]) return false;
-  if (!k.groups) return s->max == Dims{w->max[0]};
-  const bool no_bias = std::holds_alternative<Null>(g[n.args[kBias]]);
-  return no_bias && s->max.rank() == 2 && s->max[1] == w->max[0];
+  if (l.bias != kNoValue) {
+    const Tensor* b = constant(g, l.bias, uses);
+    if (!plain_float(b) || b->max.rank() != 1 || b->max[0] < w->max[0]) return false;
+  }
+  if (l.scales == kNoValue) return true;
+  const Tensor* s = constant(g, l.scales, uses);
+  return plain_float(s) && s->max.rank() == (l.group == kNoValue ? 1 : 2) &&
+         s->max.back() >= w->max[0];
 }
 
 bool same_literal(const Graph& g, ValueId a, ValueId b) {
   if (a == b) return true;
-  const auto* x = std::get_if<int64_t>(&g[a]);
-  const auto* y = std::get_if<int64_t>(&g[b]);
+  const auto* x = a == kNoValue ? nullptr : std::get_if<int64_t>(&g[a]);
+  const auto* y = b == kNoValue ? nullptr : std::get_if<int64_t>(&g[b]);
   return x != nullptr && y != nullptr && *x == *y;
 }
 
-bool alike(const Graph& g, const Node& a, const Node& b, const Kind& k) {
-  const auto same = [&](size_t arg) {
-    const Tensor* x = g.tensor(a.args[arg]);
-    const Tensor* y = g.tensor(b.args[arg]);
-    return x->dtype == y->dtype && x->max.back() == y->max.back();
+bool alike(const Graph& g, const Layer& a, const Layer& b) {
+  const auto same_type = [&](ValueId x, ValueId y) {
+    if (x == kNoValue || y == kNoValue) return x == y;
+    return g.tensor(x)->dtype == g.tensor(y)->dtype;
   };
-  const Tensor* sa = g.tensor(a.args[kScales]);
-  const Tensor* sb = g.tensor(b.args[kScales]);
-  return a.args[kX] == b.args[kX] && same(kWeight) && sa->dtype == sb->dtype &&
-         (!k.groups ||
-          (sa->max[0] == sb->max[0] && same_literal(g, a.args[kGroup], b.args[kGroup]))) &&
-         g.tensor(a.args.back())->dtype == g.tensor(b.args.back())->dtype;
+  if (a.ops != b.ops || a.x != b.x || !same_literal(g, a.group, b.group) ||
+      !same_type(a.weight, b.weight) || !same_type(a.scales, b.scales) ||
+      !same_type(a.bias, b.bias) || !same_type(a.y, b.y))
+    return false;
+  return g.tensor(a.weight)->max[1] == g.tensor(b.weight)->max[1] &&
+         (a.group == kNoValue || g.tensor(a.scales)->max[0] == g.tensor(b.scales)->max[0]);
 }
 
 class Joiner {
@@ -85,24 +71,37 @@ class Joiner {
   Joiner(Graph& g, const OpLookup& ops, uint64_t most_bytes)
       : g_(g), ops_(ops), most_bytes_(most_bytes / 16 * 16) {}
 
+  // y = layer(x), then y + a constant for each column.
+  void absorb_biases() {
+    const Uses uses(g_);
+    std::vector<bool> gone(g_.nodes.size());
+    for (uint32_t i = 0; i < g_.nodes.size(); ++i) {
+      for_each_sum(i, [&](ValueId y, ValueId b) { return absorb_bias(i, y, b, uses); }, gone);
+    }
+    erase_nodes(g_, gone);
+  }
+
   // Layers over one x become the first of them; the others go.
   void join() {
     const Uses uses(g_);
     std::vector<bool> gone(g_.nodes.size());
     for (uint32_t i = 0; i < g_.nodes.size(); ++i) {
-      const Kind* k = gone[i] ? nullptr : kind_of(g_.nodes[i]);
-      if (k == nullptr || ops_.find(k->ops.product) == nullptr ||
-          !can_join(g_, g_.nodes[i], *k, uses))
-        continue;
-      std::vector<uint32_t> members = {i};
+      const auto first = gone[i] ? std::nullopt : layer_of(g_, g_.nodes[i]);
+      if (!first || !can_join(g_, *first, uses)) continue;
+      std::vector<Layer> members = {*first};
+      std::vector<uint32_t> others;
       for (uint32_t j = i + 1; j < g_.nodes.size() && members.size() < kMostJoined; ++j) {
-        if (!gone[j] && kind_of(g_.nodes[j]) == k && can_join(g_, g_.nodes[j], *k, uses) &&
-            alike(g_, g_.nodes[i], g_.nodes[j], *k) && fits(members, j))
-          members.push_back(j);
+        const auto other = gone[j] ? std::nullopt : layer_of(g_, g_.nodes[j]);
+        if (!other || !can_join(g_, *other, uses) || !alike(g_, *first, *other)) continue;
+        members.push_back(*other);
+        if (fits(members)) {
+          others.push_back(j);
+        } else {
+          members.pop_back();
+        }
       }
-      if (members.size() < 2) continue;
-      replace(members, *k);
-      for (size_t m = 1; m < members.size(); ++m) gone[members[m]] = true;
+      if (others.empty() || !replace(i, members)) continue;
+      for (const uint32_t j : others) gone[j] = true;
     }
     erase_nodes(g_, gone);
   }
@@ -112,73 +111,55 @@ class Joiner {
     if (inputs_that_vary() > 1) return;  // r could have another live size than y
     const Uses uses(g_);
     std::vector<bool> gone(g_.nodes.size());
-    for (uint32_t i = 0; i < g_.nodes.size(); ++i) absorb(i, uses, gone);
+    for (uint32_t i = 0; i < g_.nodes.size(); ++i) {
+      for_each_sum(i, [&](ValueId y, ValueId r) { return absorb_residual(i, y, r, uses); }, gone);
+    }
     erase_nodes(g_, gone);
   }
 
  private:
   // Whether the constants of all of them are small enough to be one.
-  bool fits(const std::vector<uint32_t>& members, uint32_t more) const {
-    for (const size_t arg : {kWeight, kScales}) {
-      uint64_t bytes = bytes_of(more, arg);
-      for (const uint32_t m : members) bytes += bytes_of(m, arg);
-      if (bytes > most_bytes_) return false;
+  bool fits(const std::vector<Layer>& members) const {
+    uint64_t weights = 0;
+    uint64_t scales = 0;
+    for (const Layer& l : members) {
+      weights += padded_bytes(*g_.tensor(l.weight));
+      if (l.scales != kNoValue) scales += padded_bytes(*g_.tensor(l.scales));
     }
-    return true;
-  }
-  uint64_t bytes_of(uint32_t node, size_t arg) const {
-    const Tensor& t = *g_.tensor(g_.nodes[node].args[arg]);
-    const auto elements = static_cast<uint64_t>(numel(t.max));
-    if (arg != kWeight || elements == 0 || t.max.rank() != 2) return elements * size_bytes(t.dtype);
-    const auto rows = static_cast<uint64_t>(t.max[0]);
-    return rows * padded_row(elements / rows * size_bytes(t.dtype));
+    return std::max(weights, scales) <= most_bytes_;
   }
 
-  // Rows with others' in between would not be next to what is added to them.
-  bool is_split(uint32_t node) const {
-    const Node& n = g_.nodes[node];
-    return g_.tensor(n.args[kWeight]) == nullptr || g_.tensor(n.args[kScales]) == nullptr ||
-           !fits({}, node);
+  // Constants of the members, one behind the other: of each as many as its weight has rows.
+  std::optional<ValueId> joined(const std::vector<Layer>& members, ValueId Layer::* which) {
+    if (members[0].*which == kNoValue) return kNoValue;
+    std::vector<JoinedPart> parts;
+    parts.reserve(members.size());
+    for (const Layer& l : members)
+      parts.push_back({g_.tensor(l.*which), g_.tensor(l.weight)->max[0]});
+    const size_t rank = parts[0].tensor->max.rank();
+    auto t = joined_constant(parts, which == &Layer::scales ? rank - 1 : 0);
+    if (!t) return std::nullopt;
+    return g_.add(*std::move(t), g_.labels[index(members[0].*which)] + " and others");
   }
 
-  // The rows of the members' constants one behind the other; `columns`: of each row the columns.
-  ValueId joined_constant(const std::vector<uint32_t>& members, size_t arg, bool columns) {
-    const Tensor first = *g_.tensor(g_.nodes[members[0]].args[arg]);
-    Tensor t{.dtype = first.dtype, .max = first.max};
-    int64_t size = 0;
-    for (const uint32_t m : members) size += extent(m, arg, columns);
-    t.max[columns ? t.max.rank() - 1 : 0] = size;
-    const int64_t rows = columns && first.max.rank() == 2 ? first.max[0] : 1;
-    for (int64_t r = 0; r < rows; ++r) {
-      for (const uint32_t m : members) {
-        const ByteRange& whole = g_.tensor(g_.nodes[m].args[arg])->data.front();
-        const uint64_t part = whole.size / static_cast<uint64_t>(rows);
-        t.data.push_back(*slice(whole, static_cast<uint64_t>(r) * part, part));
-      }
-    }
-    return g_.add(std::move(t), g_.labels[index(g_.nodes[members[0]].args[arg])] + " and others");
-  }
-  int64_t extent(uint32_t node, size_t arg, bool columns) const {
-    const Dims& d = g_.tensor(g_.nodes[node].args[arg])->max;
-    return columns ? d.back() : d[0];
-  }
-
-  void replace(const std::vector<uint32_t>& members, const Kind& k) {
+  bool replace(uint32_t node, const std::vector<Layer>& members) {
+    const auto weight = joined(members, &Layer::weight);
+    const auto scales = joined(members, &Layer::scales);
+    const auto bias = joined(members, &Layer::bias);
+    Node& n = g_.nodes[node];
+    if (!weight || !scales || !bias || !make_product(g_, n, ops_, most_bytes_)) return false;
     ValueList results;
-    for (const uint32_t m : members) results.items.push_back(g_.nodes[m].args.back());
-    const ValueId weight = joined_constant(members, kWeight, false);
-    const ValueId scales = joined_constant(members, kScales, true);
-    const ValueId x = g_.nodes[members[0]].args[kX];
-    const ValueId group = k.groups ? g_.nodes[members[0]].args[kGroup] : kNoValue;
     IntList widths;
-    for (const uint32_t m : members) widths.items.push_back(extent(m, kWeight, false));
-    set_call(g_, g_.nodes[members[0]], ops_, k.ops.product,
-             {{"x", x},
-              {"weight", weight},
-              {"scales", scales},
-              {"group_size", group},
-              {"widths", g_.add(std::move(widths), "widths")},
-              {"y", g_.add(std::move(results), "results")}});
+    for (const Layer& l : members) {
+      results.items.push_back(l.y);
+      widths.items.push_back(g_.tensor(l.weight)->max[0]);
+    }
+    set_argument(n, "weight", *weight);
+    if (*scales != kNoValue) set_argument(n, "scales", *scales);
+    if (*bias != kNoValue) set_argument(n, "bias", *bias);
+    set_argument(n, "widths", g_.add(std::move(widths), "widths"));
+    set_argument(n, "y", g_.add(std::move(results), "results"));
+    return true;
   }
 
   size_t inputs_that_vary() const {
@@ -188,21 +169,36 @@ class Joiner {
     }));
   }
 
-  void absorb(uint32_t i, const Uses& uses, std::vector<bool>& gone) {
+  // Tries both orders of the summands of a node; it goes where one was taken.
+  template <typename F>
+  void for_each_sum(uint32_t i, F&& take, std::vector<bool>& gone) {
     const Node& sum = g_.nodes[i];
     if (!is_call(sum, kAdd) || sum.args.size() != 4) return;
     const auto* alpha = std::get_if<int64_t>(&g_[sum.args[2]]);
     const auto* alpha_f = std::get_if<double>(&g_[sum.args[2]]);
     if (!(alpha != nullptr && *alpha == 1) && !(alpha_f != nullptr && *alpha_f == 1)) return;
-    for (const size_t a : {size_t{0}, size_t{1}}) {
-      if (absorb_into(i, sum.args[a], sum.args[1 - a], uses)) {
-        gone[i] = true;
-        return;
-      }
-    }
+    gone[i] = take(sum.args[0], sum.args[1]) || take(sum.args[1], sum.args[0]);
   }
 
-  bool absorb_into(uint32_t sum, ValueId y, ValueId r, const Uses& uses) {
+  bool absorb_bias(uint32_t sum, ValueId y, ValueId b, const Uses& uses) {
+    const uint32_t maker = uses.producer(y);
+    if (maker == kNoNode || uses.reads(y) != 1 || !uses.stable(y)) return false;
+    const auto l = layer_of(g_, g_.nodes[maker]);
+    const ValueId out = g_.nodes[sum].args.back();
+    const Tensor* from = g_.tensor(y);
+    const Tensor* to = g_.tensor(out);
+    const Tensor* bias = constant(g_, b, uses);
+    if (!l || l->y != y || l->bias != kNoValue || !plain_float(from) || to == nullptr ||
+        bias == nullptr || bias->dtype != from->dtype || to->dtype != from->dtype ||
+        to->max != from->max || bias->max != Dims{from->max.back()} || !uses.stable(out) ||
+        !make_product(g_, g_.nodes[maker], ops_, most_bytes_))
+      return false;
+    set_argument(g_.nodes[maker], "bias", b);
+    set_argument(g_.nodes[maker], "y", g_.add(ValueList{{out}}, "results"));
+    return true;
+  }
+
+  bool absorb_residual(uint32_t sum, ValueId y, ValueId r, const Uses& uses) {
     const ValueId out = g_.nodes[sum].args.back();
     const Tensor* ty = g_.tensor(y);
     const Tensor* tr = g_.tensor(r);
@@ -222,27 +218,19 @@ class Joiner {
       maker = uses.producer(from);
     }
     if (maker == kNoNode || uses.reads(from) != 1 || !uses.stable(from)) return false;
-    const Kind* k = kind_of(g_.nodes[maker]);
+    const auto l = layer_of(g_, g_.nodes[maker]);
     const Tensor* layer = g_.tensor(from);
-    const Tensor* x = g_.tensor(g_.nodes[maker].args[kX]);
-    if (k == nullptr || ops_.find(k->ops.product) == nullptr || layer == nullptr || x == nullptr ||
-        x->max.rank() != layer->max.rank() || layer->dtype != ty->dtype || is_split(maker))
-      return false;
     const uint32_t ready = uses.producer(r);
-    if (ready != kNoNode && ready >= maker) return false;
-    const std::vector<ValueId> args = g_.nodes[maker].args;
-    ValueList result;
-    result.items.push_back(last_view == kNoNode ? out : from);
-    set_call(g_, g_.nodes[maker], ops_, k->ops.product,
-             {{"x", args[kX]},
-              {"weight", args[kWeight]},
-              {"scales", args[kScales]},
-              {"group_size", k->groups ? args[kGroup] : kNoValue},
-              {"bias", k->groups ? args[kBias] : kNoValue},
-              {"residual", r},
-              {"widths", g_.add(IntList{{layer->max.back()}}, "widths")},
-              {"y", g_.add(std::move(result), "results")}});
-    if (last_view != kNoNode) g_.nodes[last_view].args.back() = out;
+    if (!l || l->y != from || layer == nullptr || layer->dtype != ty->dtype ||
+        (ready != kNoNode && ready >= maker) ||
+        !make_product(g_, g_.nodes[maker], ops_, most_bytes_))
+      return false;
+    set_argument(g_.nodes[maker], "residual", r);
+    if (last_view != kNoNode) {
+      g_.nodes[last_view].args.back() = out;
+    } else {
+      set_argument(g_.nodes[maker], "y", g_.add(ValueList{{out}}, "results"));
+    }
     return true;
   }
 
@@ -255,6 +243,7 @@ class Joiner {
 
 void join_linear(Graph& g, const OpLookup& ops, uint64_t most_bytes) {
   Joiner joiner(g, ops, most_bytes);
+  joiner.absorb_biases();
   joiner.join();
   joiner.absorb_additions();
 }

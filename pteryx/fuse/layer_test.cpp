@@ -47,11 +47,11 @@ struct Layer {
     n.args = std::move(args);
     g.nodes.push_back(std::move(n));
   }
-  ValueId linear(ValueId x, int64_t k, int64_t n) {
+  ValueId linear(ValueId x, int64_t k, int64_t n, bool bias = false) {
     const ValueId y = tensor({1, kRows, n});
     node("et_vk.linear_q4gsw.default",
          {x, constant(DType::kU8, {n, k / 2}), constant(DType::kF32, {k / 32, n}),
-          g.add(int64_t{32}, ""), none(), y});
+          g.add(int64_t{32}, ""), bias ? constant(DType::kF32, {n + 4}) : none(), y});
     return y;
   }
   ValueId view(ValueId x, const Dims& dims) {
@@ -60,8 +60,9 @@ struct Layer {
     return y;
   }
   ValueId norm(ValueId x) {
-    const ValueId y = tensor({1, kRows, kWidth});
-    node("et_vk.rms_norm.default", {x, constant(DType::kF32, {kWidth}), g.add(1e-5, ""), y});
+    const Dims dims = g.tensor(x)->max;
+    const ValueId y = tensor(dims);
+    node("et_vk.rms_norm.default", {x, constant(DType::kF32, {dims.back()}), g.add(1e-5, ""), y});
     return y;
   }
   ValueId add(ValueId a, ValueId b) {
@@ -81,6 +82,9 @@ struct Layer {
     bool reads_norm = false;
     bool reads_gated = false;
     int64_t kv_heads = kKvHeads;
+    bool halves = false;  // pairs that turn are half a head apart
+    bool head_norms = false;
+    bool bias = false;
   };
   ValueId build(const Options& o) {
     const ValueId x = tensor({1, kRows, kWidth});
@@ -88,12 +92,26 @@ struct Layer {
     const ValueId cos = table(position);
     const ValueId sin = table(position);
     const ValueId h = norm(x);
-    const ValueId q = view(linear(h, kWidth, kHeads * kSize), {1, kRows, kHeads, kSize});
-    const ValueId k = view(linear(h, kWidth, o.kv_heads * kSize), {1, kRows, o.kv_heads, kSize});
-    const ValueId v = view(linear(h, kWidth, o.kv_heads * kSize), {1, kRows, o.kv_heads, kSize});
+    const auto heads = [&](int64_t n) {
+      return view(linear(h, kWidth, n * kSize, o.bias), {1, kRows, n, kSize});
+    };
+    ValueId q = heads(kHeads);
+    ValueId k = heads(o.kv_heads);
+    const ValueId v = heads(o.kv_heads);
+    if (o.head_norms) {
+      q = norm(q);
+      k = norm(k);
+    }
     const ValueId tq = tensor({1, kRows, kHeads, kSize});
     const ValueId tk = tensor({1, kRows, o.kv_heads, kSize});
-    node("et_vk.apply_rotary_emb.default", {q, k, cos, sin, g.add(ValueList{{tq, tk}}, "")});
+    const ValueId turned = g.add(ValueList{{tq, tk}}, "");
+    if (o.halves) {
+      const Dims table = {kContext, kSize};
+      node("et_vk.apply_rotary_emb_hf.default",
+           {q, k, constant(DType::kF32, table), constant(DType::kF32, table), position, turned});
+    } else {
+      node("et_vk.apply_rotary_emb.default", {q, k, cos, sin, turned});
+    }
     const ValueId y = tensor({1, kRows, kHeads, kSize});
     node("sdpa_with_kv_cache.default",
          {tq, tk, v, cache(), cache(), position, g.add(int64_t{1}, ""), none(), none(),
@@ -124,17 +142,36 @@ struct Layer {
   }
 };
 
+constexpr std::string_view kFive =
+    "pteryx.linear_q4gsw_rope llama.custom_sdpa.default aten.view_copy.default "
+    "pteryx.linear_q4gsw pteryx.linear_q4gsw pteryx.linear_q4gsw ";
+
 TEST(Layer, IsFiveNodes) {
   Layer l;
   const ValueId out = l.build({});
-  EXPECT_EQ(l.run(),
-            "pteryx.linear_q4gsw_rope llama.custom_sdpa.default aten.view_copy.default "
-            "pteryx.linear_q4gsw pteryx.linear_q4gsw pteryx.linear_q4gsw ");
+  EXPECT_EQ(l.run(), kFive);
   const Node& gated = l.g.nodes[4];
   EXPECT_TRUE(std::get<bool>(l.g[argument(gated, "gated")]));
   EXPECT_NE(l.g.tensor(argument(gated, "norm")), nullptr);
   EXPECT_EQ(std::get<ValueList>(l.g[argument(l.g.nodes[5], "y")]).items, std::vector{out});
   EXPECT_NE(l.g.tensor(argument(l.g.nodes[5], "residual")), nullptr);
+}
+
+TEST(Layer, OfOtherModelsIsFiveNodes) {
+  for (const bool bias : {false, true}) {
+    for (const bool head_norms : {false, true}) {
+      Layer l;
+      l.build({.halves = true, .head_norms = head_norms, .bias = bias});
+      EXPECT_EQ(l.run(), kFive);
+      const Node& made = l.g.nodes[0];
+      EXPECT_TRUE(std::get<bool>(l.g[argument(made, "halves")]));
+      EXPECT_EQ(l.g.tensor(argument(made, "q_norm")) != nullptr, head_norms);
+      const Tensor* joined = l.g.tensor(argument(made, "bias"));
+      ASSERT_EQ(joined != nullptr, bias);
+      if (!bias) continue;
+      EXPECT_EQ(joined->max, Dims{(kHeads + 2 * kKvHeads) * kSize});
+    }
+  }
 }
 
 TEST(Layer, KeysThatSomebodyElseReadsAreTurnedApart) {

@@ -1,8 +1,6 @@
 // What stands before or behind a product becomes part of it: the RMS norm of its x, the gate over
 // its columns. Each is a row: the operator that goes, and what becomes of the product.
 // SPDX-License-Identifier: BSD-3-Clause
-#include <algorithm>
-
 #include "pteryx/fuse/calls.h"
 #include "pteryx/fuse/match.h"
 #include "pteryx/fuse/passes.h"
@@ -17,46 +15,12 @@ namespace {
 constexpr std::string_view kNorm = "et_vk.rms_norm.default";
 constexpr std::string_view kGate = "pteryx.silu_mul";
 
-bool is_product(const Node& n) {
-  return std::ranges::any_of(kProductOps,
-                             [&](const ProductOps& o) { return is_call(n, o.product); });
-}
 bool is_number(const Graph& g, ValueId id) {
   return std::holds_alternative<double>(g[id]) || std::holds_alternative<int64_t>(g[id]);
 }
 
-bool is_linear(const Node& n) {
-  return is_product(n) ||
-         std::ranges::any_of(kProductOps, [&](const ProductOps& o) { return is_call(n, o.layer); });
-}
-
-// A layer as it came becomes a product where it has something to take in.
-bool make_product(const Matcher& p, Node& n, const OpLookup& ops, uint64_t most_bytes) {
-  if (is_product(n)) return true;
-  const auto* layer =
-      std::ranges::find_if(kProductOps, [&](const ProductOps& o) { return is_call(n, o.layer); });
-  if (layer == std::end(kProductOps)) return false;
-  const ValueId y = argument(n, "y");
-  const Tensor* from = p.g.tensor(argument(n, "x"));
-  const Tensor* weight = p.g.tensor(argument(n, "weight"));
-  const Tensor* scales = p.g.tensor(argument(n, "scales"));
-  const Tensor* to = p.g.tensor(y);
-  const auto fits = [&](const Tensor* t) {
-    return t != nullptr &&
-           static_cast<uint64_t>(numel(t->max)) * size_bytes(t->dtype) <= most_bytes;
-  };
-  if (from == nullptr || to == nullptr || !fits(weight) || !fits(scales) ||
-      from->max.rank() != to->max.rank() || weight->max.rank() != 2 || to->max.empty() ||
-      to->max.back() != weight->max[0])
-    return false;
-  return set_call(p.g, n, ops, layer->product,
-                  {{"x", argument(n, "x")},
-                   {"weight", argument(n, "weight")},
-                   {"scales", argument(n, "scales")},
-                   {"group_size", argument(n, "group_size")},
-                   {"bias", argument(n, "bias")},
-                   {"widths", p.g.add(IntList{{to->max.back()}}, "widths")},
-                   {"y", p.g.add(ValueList{{y}}, "results")}});
+bool is_linear(const Graph& g, const Node& n) {
+  return product_of(n) != nullptr || layer_of(g, n).has_value();
 }
 
 // norm(x), read by the product alone.
@@ -72,7 +36,7 @@ bool take_norm(const Matcher& p, uint32_t i, const OpLookup& ops, uint64_t most_
   const ValueId eps = argument(norm, "eps");
   const Tensor* w = p.g.tensor(weight);
   if (!p.uses.stable(x) || w == nullptr || !w->is_constant() || !is_number(p.g, eps)) return false;
-  if (!make_product(p, product, ops, most_bytes)) return false;
+  if (!make_product(p.g, product, ops, most_bytes)) return false;
   set_argument(product, "x", x);
   set_argument(product, "norm", weight);
   set_argument(product, "eps", eps);
@@ -86,7 +50,7 @@ bool take_gate(const Matcher& p, uint32_t i) {
   const ValueId a = p.before_views(argument(gate, "a"));
   const ValueId b = p.before_views(argument(gate, "b"));
   const uint32_t maker = p.uses.producer(a);
-  if (maker == kNoNode || maker != p.uses.producer(b) || !is_product(p.g.nodes[maker]))
+  if (maker == kNoNode || maker != p.uses.producer(b) || product_of(p.g.nodes[maker]) == nullptr)
     return false;
   Node& product = p.g.nodes[maker];
   const auto* results = std::get_if<ValueList>(&p.g[argument(product, "y")]);
@@ -116,7 +80,7 @@ void fill_slots(Graph& g, const OpLookup& ops, uint64_t most_bytes) {
   std::vector<bool> gone(g.nodes.size());
   const Matcher p{g, uses, gone};
   for (uint32_t i = 0; i < g.nodes.size(); ++i) {
-    if (is_linear(g.nodes[i])) take_norm(p, i, ops, most_bytes / 16 * 16);
+    if (is_linear(g, g.nodes[i])) take_norm(p, i, ops, most_bytes / 16 * 16);
     if (is_call(g.nodes[i], kGate)) take_gate(p, i);
   }
   erase_nodes(g, gone);
