@@ -9,15 +9,14 @@
 
 #include "pteryx/ops/op.h"
 #include "pteryx/ops/shaders/remember.h"
-#include "pteryx/ops/shaders/sample_pick.h"
-#include "pteryx/ops/shaders/sample_scale.h"
+#include "pteryx/ops/shaders/sample.h"
 #include "pteryx/ops/table.h"
 
 namespace pteryx::ops {
 namespace {
 
 enum Position { kLogits, kSettings, kHistory, kTokens, kStart };
-constexpr int64_t kBlock = 1024;  // ids of a workgroup of sample_scale
+constexpr int64_t kBlock = 1024;  // ids of a workgroup
 
 // The position of the first token, after checking that history reaches as far as the last.
 Result<int64_t> read_start(const Node& n, size_t tokens, size_t history, size_t start_arg) {
@@ -53,37 +52,21 @@ Status plan(const Node& n, Plan& p) {
   const int64_t blocks = (vocabulary + kBlock - 1) / kBlock;
   const int64_t count = n.in(kTokens).numel();
   const LiveInt start = n.live(kStart);
-  const Tensor z = p.scratch(DType::kF32, {vocabulary});
-  const Tensor peaks = p.scratch(DType::kF32, {blocks});
-  const Tensor peak_ids = p.scratch(DType::kI32, {blocks});
-  const shaders::SampleScaleParams scale{.vocabulary = u32(vocabulary),
-                                         .first = u32((logits.rows() - 1) * vocabulary),
-                                         .count = u32(count),
-                                         .start = start.word};
-  PTERYX_TRY(p.dispatch(n, {.shader = &shaders::sample_scale,
-                            .bind = {{"logits", logits},
-                                     {"settings", n.in(kSettings)},
-                                     {"history", n.in(kHistory)},
-                                     {"z", z},
-                                     {"peaks", peaks},
-                                     {"peak_ids", peak_ids}},
-                            .params = bytes_of(scale),
-                            .live = {start},
-                            .grid = per_group(blocks, p.caps())}));
-  const shaders::SamplePickParams pick{.vocabulary = u32(vocabulary),
-                                       .blocks = u32(blocks),
-                                       .position = u32(count),
-                                       .start = start.word};
-  return p.dispatch(n, {.shader = &shaders::sample_pick,
+  const shaders::SampleParams params{.vocabulary = u32(vocabulary),
+                                     .blocks = u32(blocks),
+                                     .first = u32((logits.rows() - 1) * vocabulary),
+                                     .count = u32(count),
+                                     .start = start.word};
+  return p.dispatch(n, {.shader = &shaders::sample,
                         .options = {{"threads", p.caps().max_invocations >= 1024 ? 1024 : 256}},
-                        .bind = {{"z", z},
-                                 {"peaks", peaks},
-                                 {"peak_ids", peak_ids},
+                        .bind = {{"logits", logits},
                                  {"settings", n.in(kSettings)},
+                                 {"history", n.in(kHistory)},
+                                 {"partial", p.counted_scratch(vocabulary + 2 * blocks)},
                                  {"y", n.out()}},
-                        .params = bytes_of(pick),
+                        .params = bytes_of(params),
                         .live = {start},
-                        .grid = {1, 1, 1}});
+                        .grid = per_group(blocks, p.caps())});
 }
 
 // ---------------------------------------------------------------- the same on the CPU
