@@ -134,6 +134,16 @@ struct Layer {
     if (o.reads_gated) g.outputs.push_back(product);
     return out;
   }
+  // The logits of the last row.
+  void head(ValueId x) {
+    const ValueId last = tensor({1, kWidth});
+    node("aten.select_copy.int", {x, g.add(int64_t{1}, ""), g.add(int64_t{-1}, ""), last});
+    const ValueId h = norm(last);
+    const ValueId y = tensor({1, kHidden});
+    node("aten._weight_int8pack_mm.default",
+         {h, constant(DType::kI8, {kHidden, kWidth}), constant(DType::kF32, {kHidden}), y});
+    g.outputs = {y};
+  }
   std::string run(Precision precision = Precision::kF32) {
     run_passes(g, ops::lookup(), {.precision = precision});
     std::string names;
@@ -172,6 +182,15 @@ TEST(Layer, OfOtherModelsIsFiveNodes) {
       EXPECT_EQ(joined->max, Dims{(kHeads + 2 * kKvHeads) * kSize});
     }
   }
+}
+
+TEST(Layer, TheHeadTakesTheLastRow) {
+  Layer l;
+  l.head(l.build({}));
+  EXPECT_EQ(l.run(), std::string(kFive) + "pteryx.linear_q8 ");
+  const Node& head = l.g.nodes.back();
+  EXPECT_EQ(l.g.tensor(argument(head, "x"))->max, (Dims{1, kRows, kWidth}));
+  EXPECT_TRUE(std::get<bool>(l.g[argument(head, "last")]));
 }
 
 TEST(Layer, KeysThatSomebodyElseReadsAreTurnedApart) {

@@ -44,7 +44,8 @@ void fold_casts(Graph& g);
 // Quantised linear layers over one x -> one node; y = layer(x) followed by y + r -> one node.
 // Neither with weights of more than `most_bytes`.
 void join_linear(Graph& g, const OpLookup& ops, uint64_t most_bytes);
-// The RMS norm of a joined layer's x, and the gate over its columns -> part of it.
+// The RMS norm of a layer's x, the choice of its last row, and the gate over its columns -> part of
+// it.
 void fill_slots(Graph& g, const OpLookup& ops, uint64_t most_bytes);
 // A joined layer that makes queries, keys and values, their rotation and the update of the caches
 // -> one node.

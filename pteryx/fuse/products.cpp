@@ -39,7 +39,7 @@ std::optional<Layer> layer_of(const Graph& g, const Node& n) {
           .bias = given(g, n, "bias"),
           .y = given(g, n, "y")};
   if (is_call(n, ops->layer)) return l;
-  for (const std::string_view slot : {"norm", "residual", "gated"}) {
+  for (const std::string_view slot : {"norm", "residual", "gated", "last"}) {
     if (given(g, n, slot) != kNoValue) return std::nullopt;
   }
   const auto* results = std::get_if<ValueList>(&g[l.y]);

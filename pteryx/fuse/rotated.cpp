@@ -119,8 +119,9 @@ std::optional<Found> find(const Matcher& p, const Node& attention) {
   if (f.kind == nullptr) return std::nullopt;
   const auto* made = std::get_if<ValueList>(&g[argument(product, "y")]);
   if (made == nullptr || !std::ranges::equal(made->items, inputs)) return std::nullopt;
-  if (!p.is_none(argument(product, "residual")) || !p.is_none(argument(product, "gated")))
-    return std::nullopt;
+  for (const std::string_view slot : {"residual", "gated", "last"}) {
+    if (!p.is_none(argument(product, slot))) return std::nullopt;
+  }
   for (const ValueId id : {q, k, inputs[0], inputs[1], inputs[2]}) {
     if (p.uses.reads(id) != 1 || !p.uses.stable(id)) return std::nullopt;
   }

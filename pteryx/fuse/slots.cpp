@@ -1,5 +1,6 @@
-// What stands before or behind a product becomes part of it: the RMS norm of its x, the gate over
-// its columns. Each is a row: the operator that goes, and what becomes of the product.
+// What stands before or behind a product becomes part of it: the RMS norm of its x, the choice of
+// the last row, the gate over its columns. Each is a row: the operator that goes, and what becomes
+// of the product.
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/fuse/calls.h"
 #include "pteryx/fuse/match.h"
@@ -14,6 +15,7 @@ namespace {
 
 constexpr std::string_view kNorm = "et_vk.rms_norm.default";
 constexpr std::string_view kGate = "pteryx.silu_mul";
+constexpr std::string_view kSelect = "aten.select_copy.int";
 
 bool is_number(const Graph& g, ValueId id) {
   return std::holds_alternative<double>(g[id]) || std::holds_alternative<int64_t>(g[id]);
@@ -40,6 +42,33 @@ bool take_norm(const Matcher& p, uint32_t i, const OpLookup& ops, uint64_t most_
   set_argument(product, "x", x);
   set_argument(product, "norm", weight);
   set_argument(product, "eps", eps);
+  p.gone[maker] = true;
+  return true;
+}
+
+bool is_int(const Graph& g, ValueId id, int64_t v) {
+  const auto* i = std::get_if<int64_t>(&g[id]);
+  return i != nullptr && *i == v;
+}
+
+// The last row of [1, S, K], read by the product alone.
+bool take_last(const Matcher& p, uint32_t i, const OpLookup& ops, uint64_t most_bytes) {
+  Node& product = p.g.nodes[i];
+  const ValueId row = argument(product, "x");
+  const uint32_t maker = p.uses.made_by(row, kSelect);
+  if (maker == kNoNode || p.uses.reads(row) != 1 || !p.is_none(argument(product, "residual")))
+    return false;
+  const Node& select = p.g.nodes[maker];
+  const ValueId x = argument(select, "x");
+  const Tensor* rows = p.g.tensor(x);
+  const ValueId dim = argument(select, "dim");
+  if (rows == nullptr || rows->max.rank() != 3 || rows->max[0] != 1 || !p.uses.stable(x) ||
+      !(is_int(p.g, dim, 1) || is_int(p.g, dim, -2)) ||
+      !is_int(p.g, argument(select, "index"), -1) || rows->dtype != p.g.tensor(row)->dtype ||
+      !make_product(p.g, product, ops, most_bytes))
+    return false;
+  set_argument(product, "x", x);
+  set_argument(product, "last", p.g.add(true, "last"));
   p.gone[maker] = true;
   return true;
 }
@@ -80,7 +109,10 @@ void fill_slots(Graph& g, const OpLookup& ops, uint64_t most_bytes) {
   std::vector<bool> gone(g.nodes.size());
   const Matcher p{g, uses, gone};
   for (uint32_t i = 0; i < g.nodes.size(); ++i) {
-    if (is_linear(g, g.nodes[i])) take_norm(p, i, ops, most_bytes / 16 * 16);
+    if (is_linear(g, g.nodes[i])) {
+      take_norm(p, i, ops, most_bytes / 16 * 16);
+      take_last(p, i, ops, most_bytes / 16 * 16);
+    }
     if (is_call(g.nodes[i], kGate)) take_gate(p, i);
   }
   erase_nodes(g, gone);

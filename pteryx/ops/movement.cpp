@@ -42,40 +42,11 @@ bool one_type(const Node& n) {
 }
 
 Status plan(const Node& n, Plan& p) {
-  const Tensor x = n.in(kX);
   for (size_t i = 0; i < n.out_count(); ++i) {
     if (!wanted(n, i)) continue;
-    const Tensor y = n.out(i);
-    PTERYX_ASSIGN(Source source,
+    PTERYX_ASSIGN(const Source source,
                   row(n).live_source != nullptr ? row(n).live_source(n) : row(n).source(n, i));
-    if (source.rule == Rule::kEvery) {
-      Walk walk = merge_dims(source.dims, std::span(&source.strides, 1));
-      source.dims = walk.dims;
-      source.strides = walk.strides[0];
-    }
-    const shaders::MovementParams params{
-        .dims = packed_dims(source.dims),
-        .strides = packed_strides(source.strides),
-        .shifts = packed_strides(source.shifts),
-        .extents = packed_dims(source.extents),
-        .n = u32(y.numel()),
-        .first = u32(static_cast<int64_t>(kMaxRank - source.dims.rank())),
-        .base = u32(source.base),
-        .fill = element_bits(source.fill, y.dtype),
-        .diagonal = static_cast<int32_t>(source.diagonal),
-        .start = source.start.value_or(LiveInt{}).word,
-        .start_extent = u32(source.start_extent)};
-    std::vector<LiveInt> live;
-    if (source.start) live.push_back(*source.start);
-    const std::string_view rule = kRuleNames[static_cast<size_t>(source.rule)];
-    PTERYX_TRY(p.dispatch(
-        n, {.shader = &shaders::movement,
-            .options = {{"rule", std::string(rule)}, {"live_start", source.start ? 1 : 0}},
-            .variant = source.rule == Rule::kEvery ? "" : rule,
-            .bind = {{"x", x}, {"y", y}},
-            .params = bytes_of(params),
-            .live = live,
-            .grid = per_element(words(y.numel(), y.dtype), p.caps())}));
+    PTERYX_TRY(plan_moved(n, p, source, n.in(kX), n.out(i)));
   }
   return {};
 }
@@ -126,6 +97,38 @@ Status cpu(const Node& n, const Host& h) {
 }
 
 }  // namespace
+
+Status plan_moved(const Node& n, Plan& p, const Source& given, const Tensor& x, const Tensor& y) {
+  Source source = given;
+  if (source.rule == Rule::kEvery) {
+    Walk walk = merge_dims(source.dims, std::span(&source.strides, 1));
+    source.dims = walk.dims;
+    source.strides = walk.strides[0];
+  }
+  const shaders::MovementParams params{
+      .dims = packed_dims(source.dims),
+      .strides = packed_strides(source.strides),
+      .shifts = packed_strides(source.shifts),
+      .extents = packed_dims(source.extents),
+      .n = u32(y.numel()),
+      .first = u32(static_cast<int64_t>(kMaxRank - source.dims.rank())),
+      .base = u32(source.base),
+      .fill = element_bits(source.fill, y.dtype),
+      .diagonal = static_cast<int32_t>(source.diagonal),
+      .start = source.start.value_or(LiveInt{}).word,
+      .start_extent = u32(source.start_extent)};
+  std::vector<LiveInt> live;
+  if (source.start) live.push_back(*source.start);
+  const std::string_view rule = kRuleNames[static_cast<size_t>(source.rule)];
+  return p.dispatch(n,
+                    {.shader = &shaders::movement,
+                     .options = {{"rule", std::string(rule)}, {"live_start", source.start ? 1 : 0}},
+                     .variant = source.rule == Rule::kEvery ? "" : rule,
+                     .bind = {{"x", x}, {"y", y}},
+                     .params = bytes_of(params),
+                     .live = live,
+                     .grid = per_element(words(y.numel(), y.dtype), p.caps())});
+}
 
 void add_movement(std::vector<OpDef>& table) {
   for (const auto rows : {strided_rows(), filled_rows()}) {

@@ -54,6 +54,9 @@ struct MovementRow {
 std::span<const MovementRow> strided_rows();
 std::span<const MovementRow> filled_rows();
 
+// y = the elements of x that `source` says.
+Status plan_moved(const Node& n, Plan& p, const Source& source, const Tensor& x, const Tensor& y);
+
 // start, end and step of a slice resolved against a live extent: None, negative and far values as
 // PyTorch has them.
 struct SliceRange {

@@ -115,17 +115,19 @@ struct Draft : testing::GraphDraft {
   }
   ValueId linear(ValueId x, int64_t k, int64_t n, bool bias = false) {
     const double size = 1 / std::sqrt(static_cast<double>(k));
+    Dims y_dims = g.tensor(x)->max;
+    y_dims[y_dims.rank() - 1] = n;
     if (l.weights == Weights::kFour) {
       const int64_t padded = (n + 7) / 8 * 8;
       const ValueId w = constant(DType::kU8, {n, k / 2}, 0, 256);
       const ValueId s = constant(DType::kF32, {k / l.group, padded}, -size / 4, size / 4);
       const ValueId b = bias ? constant(DType::kF32, {padded}, -1, 1) : none();
-      return result("et_vk.linear_q4gsw.default", {x, w, s, value(l.group), b}, rows(n));
+      return result("et_vk.linear_q4gsw.default", {x, w, s, value(l.group), b}, y_dims);
     }
     const ValueId w = constant(DType::kI8, {n, k}, -100, 100);
     const ValueId s = constant(DType::kF32, {n}, -size / 50, size / 50);
-    const ValueId y = result("aten._weight_int8pack_mm.default", {x, w, s}, rows(n));
-    return bias ? add(y, constant(DType::kF32, {n}, -1, 1), rows(n)) : y;
+    const ValueId y = result("aten._weight_int8pack_mm.default", {x, w, s}, y_dims);
+    return bias ? add(y, constant(DType::kF32, {n}, -1, 1), y_dims) : y;
   }
   ValueId cache() {
     return value(Tensor{.dtype = l.cache, .max = {1, kContext, l.kv_heads, l.size}, .state = true});
@@ -189,9 +191,19 @@ struct Draft : testing::GraphDraft {
     return add(l.odd == Odd::kResidualTwice ? add(x, x, rows(l.width)) : x, y, rows(l.width));
   }
 
+  // Over the last row.
+  ValueId head(ValueId x) {
+    const Dims last = {1, l.width};
+    const ValueId row =
+        result("aten.select_copy.int", {x, value(int64_t{1}), value(int64_t{-1})}, last);
+    return linear(norm(row, 1e-5, last), l.width, 36);
+  }
+
   void build() {
     g.inputs = {tensor(rows(l.width)), value(Tensor{.dtype = DType::kI32, .max = {1}})};
-    g.outputs.push_back(feed_forward(attention(g.inputs[0])));
+    const ValueId y = feed_forward(attention(g.inputs[0]));
+    g.outputs.push_back(y);
+    g.outputs.push_back(head(y));
     graph::number_scalars(g);
   }
 };
@@ -259,7 +271,7 @@ TEST(FusedLayers, ComputeTheSameOnTheCpu) {
     if (l.odd != Odd::kNothing) continue;
     ++whole;
     for (const std::string_view op :
-         {"rotary", "rms_norm", "aten.add", "sigmoid", "silu", "mul", "sdpa_with"})
+         {"rotary", "rms_norm", "select_copy", "aten.add", "sigmoid", "silu", "mul", "sdpa_with"})
       EXPECT_FALSE(has(got, op)) << op << ": " << got.nodes;
   }
   EXPECT_GT(whole, 60U);

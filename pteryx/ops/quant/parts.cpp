@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "pteryx/ops/fold.h"
+#include "pteryx/ops/movement.h"
 #include "pteryx/ops/norm.h"
 #include "pteryx/ops/shaders/gate.h"
 #include "pteryx/ops/shaders/qlinear_merge.h"
@@ -166,6 +167,18 @@ Result<Tensor> plan_rounded(const Node& n, Plan& p, const QLinear& d) {
   return y;
 }
 
+// Where rows stand before those that count: these by themselves.
+Status plan_last_row(const Node& n, Plan& p, QLinear& d) {
+  if (d.first_row == 0) return {};
+  const Tensor y = p.scratch(d.x.dtype, {d.m, d.k});
+  const Source rows{
+      .result = y.dims, .dims = y.dims, .strides = {d.k, 1}, .base = d.first_row * d.k};
+  PTERYX_TRY(plan_moved(n, p, rows, d.x, y));
+  d.x = y;
+  d.first_row = 0;
+  return {};
+}
+
 Status plan_gate(const Node& n, Plan& p, const Tensor& x, const Tensor& y) {
   const shaders::GateParams params{.count = u32(y.numel()), .half = u32(y.dim(-1))};
   return p.dispatch(n, {.shader = &shaders::gate,
@@ -205,6 +218,7 @@ Status plan_rotated(const Node& n, Plan& p, const QLinear& d, const Parts& parts
 
 Status plan_around(const Node& n, Plan& p, Product product, const Slots& own) {
   PTERYX_ASSIGN(QLinear d, describe_qlinear(n));
+  PTERYX_TRY(plan_last_row(n, p, d));
   if (d.row_scale && !own.rounding) {
     PTERYX_ASSIGN(d.x, plan_rounded(n, p, d));
     d.row_scale.reset();

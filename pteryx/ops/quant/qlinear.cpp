@@ -21,7 +21,7 @@ struct Row {
   int8_t factor, x_zero;       // numbers
   int8_t row_scale, row_zero;  // tensors
   int8_t norm, eps;
-  int8_t gated;
+  int8_t gated, last;
   int8_t widths;  // of several results
   // Of a layer that makes queries, keys and values.
   int8_t cos, sin, table_start, halves, q_norm, k_norm, head_eps, k_cache, v_cache, start;
@@ -52,6 +52,7 @@ constexpr Row make_row(std::string_view name, std::span<const Arg> args, Codes c
           .norm = tensor("norm"),
           .eps = number("eps"),
           .gated = number("gated"),
+          .last = number("last"),
           .widths = place(args, "widths", ArgKind::kInts),
           .cos = tensor("freqs_cos"),
           .sin = tensor("freqs_sin"),
@@ -89,12 +90,18 @@ constexpr Arg kDynamic8[] = {in("x", kFloats, 1),
                              out("y", kFloats)};
 
 // What passes make of them: several that read the same x are one, and take in the RMS norm before
-// them and the addition, or the gate, behind them.
-constexpr Arg kJoined4[] = {in("x", kFloats, 1),          optional_in("norm", kFloats),
-                            optional_number("eps"),       in("weight", kCode4, 2, 2),
-                            in("scales", kFloats, 2, 2),  number("group_size"),
-                            optional_in("bias", kFloats), optional_in("residual", kFloats),
-                            optional_number("gated"),     ints("widths"),
+// them and the addition, or the gate, behind them; `last`: of x [1, S, K], the last row counts.
+constexpr Arg kJoined4[] = {in("x", kFloats, 1),
+                            optional_in("norm", kFloats),
+                            optional_number("eps"),
+                            in("weight", kCode4, 2, 2),
+                            in("scales", kFloats, 2, 2),
+                            number("group_size"),
+                            optional_in("bias", kFloats),
+                            optional_in("residual", kFloats),
+                            optional_number("gated"),
+                            optional_number("last"),
+                            ints("widths"),
                             out_list("y", 0, kFloats)};
 constexpr Arg kJoined8[] = {in("x", kFloats, 1),
                             optional_in("norm", kFloats),
@@ -104,6 +111,7 @@ constexpr Arg kJoined8[] = {in("x", kFloats, 1),
                             optional_in("bias", kFloats),
                             optional_in("residual", kFloats),
                             optional_number("gated"),
+                            optional_number("last"),
                             ints("widths"),
                             out_list("y", 0, kFloats)};
 
@@ -165,6 +173,9 @@ constexpr Row kRows[] = {
 
 const Row& row(const Node& n) { return *static_cast<const Row*>(n.def().row); }
 size_t at(int8_t arg) { return static_cast<size_t>(arg); }
+bool is_set(const Node& n, int8_t flag) {
+  return flag >= 0 && n.has(at(flag)) && n.number(at(flag)) != 0;
+}
 
 Status check_length(const Node& n, int8_t arg, int64_t length) {
   const Tensor t = n.in(at(arg));
@@ -223,6 +234,7 @@ Status shape(const Node& n, Shapes& s) {
     return s.set(y);
   }
   PTERYX_ASSIGN(const Dims widths, n.ints(at(row(n).widths)));
+  if (is_set(n, row(n).last)) y = {1, d.n};
   for (size_t i = 0; i < n.out_count(); ++i) {
     y[y.rank() - 1] = widths[i];
     PTERYX_TRY(s.set(i, y));
@@ -268,7 +280,7 @@ Status read_head_norms(const Node& n, Rotation& t) {
 // The caches and tables of a layer that makes queries, keys and values.
 Status read_rotation(const Node& n, QLinear& d) {
   const Row& r = row(n);
-  Rotation t{.halves = n.has(at(r.halves)) && n.number(at(r.halves)) != 0,
+  Rotation t{.halves = is_set(n, r.halves),
              .cos = n.in(at(r.cos)),
              .sin = n.in(at(r.sin)),
              .table_start = n.has(at(r.table_start)) ? n.live(at(r.table_start)) : LiveInt{},
@@ -314,6 +326,13 @@ Result<QLinear> describe_qlinear(const Node& n) {
   d.y = n.out(0);
   d.m = d.x.rows();
   d.k = d.x.dim(-1);
+  if (is_set(n, r.last)) {
+    if (d.x.rank() != 3 || d.x.dims[0] != 1 || d.m < 1) {
+      return n.mismatch(kX, "shape", fmt::format("[1, 1 or more, {}]", d.k), to_string(d.x.dims));
+    }
+    d.first_row = d.m - 1;
+    d.m = 1;
+  }
   d.n = d.weight.dims[0];
   d.codes = r.codes;
   d.row_bytes = d.weight.dims[1];
@@ -343,7 +362,7 @@ Result<QLinear> describe_qlinear(const Node& n) {
                         std::to_string(d.norm->numel()));
     }
   }
-  if (r.gated >= 0) d.gated = n.has(at(r.gated)) && n.number(at(r.gated)) != 0;
+  d.gated = is_set(n, r.gated);
   if (r.widths >= 0) PTERYX_TRY(read_results(n, d));
   if (r.k_cache >= 0) PTERYX_TRY(read_rotation(n, d));
   if (r.factor >= 0) d.factor = n.number(at(r.factor));

@@ -38,7 +38,7 @@ struct Rotation {
 };
 
 // y[m, n] = factor * sum over k of (x[m, k] - x_zero) * code[n, k] * scales[k / group * scale_row +
-// n] + bias[n], x and y dense. Scales and bias may be longer than n.
+// n] + bias[n], x from first_row on, x and y dense. Scales and bias may be longer than n.
 struct QLinear {
   int64_t m = 0;
   int64_t n = 0;
@@ -50,6 +50,7 @@ struct QLinear {
   double factor = 1;
   double x_zero = 0;
   Tensor x;
+  int64_t first_row = 0;  // of x
   Tensor weight;
   Tensor scales;
   std::optional<Tensor> bias;

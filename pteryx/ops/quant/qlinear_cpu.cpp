@@ -30,8 +30,9 @@ void normalise(std::span<double> x, const HostTensor& weight, double eps) {
 // x as the product sees it; rounding to codes is done in f32, as PyTorch does it.
 std::vector<double> numbers(const QLinear& d, const Host& h) {
   const HostTensor x = h.host(d.x.id);
-  std::vector<double> v(static_cast<size_t>(x.numel()));
-  for (size_t i = 0; i < v.size(); ++i) v[i] = x.number(static_cast<int64_t>(i)) - d.x_zero;
+  std::vector<double> v(static_cast<size_t>(d.m * d.k));
+  for (size_t i = 0; i < v.size(); ++i)
+    v[i] = x.number(d.first_row * d.k + static_cast<int64_t>(i)) - d.x_zero;
   for (size_t first = 0; d.norm && first < v.size(); first += static_cast<size_t>(d.k))
     normalise(std::span(v).subspan(first, static_cast<size_t>(d.k)), h.host(d.norm->id), d.eps);
   if (!d.row_scale) return v;

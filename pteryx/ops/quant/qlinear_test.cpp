@@ -159,6 +159,7 @@ void check_joined(const Joined& j) {
   c.none();
   adds ? c.in(residual) : c.none();
   gate ? c.integer(1) : c.none();
+  c.none();
   if (adds)
     for (size_t i = 0; i < whole.data.size(); ++i) whole.data[i] += residual.data[i];
   if (gate) whole = gated(whole);
@@ -204,6 +205,26 @@ TEST(QLinear, ALayerTakesTheGateBehindIt) {
   check_joined({4, 64, {8}, true, DType::kF32, true, true});
   check_joined({7, 64, {8}, true, DType::kF32, true, true});
   check_joined({12, 64, {40}, true, DType::kF32, false, true});
+}
+
+TEST(QLinear, ALayerTakesTheLastRow) {
+  constexpr int64_t kK = 64;
+  constexpr int64_t kN = 36;
+  for (const int64_t rows : {1, 5}) {
+    const TestTensor x = random(DType::kF32, {1, rows, kK}, 1, -1, 1);
+    const TestTensor last =
+        make(DType::kF32, {1, kK}, [&](int64_t i) { return x.data[at((rows - 1) * kK + i)]; });
+    const TestTensor norm = random(DType::kF32, {kK}, 7, 0.5, 1.5);
+    const Weight w(kN, kK, -100, 100);
+    const TestTensor scales = random(DType::kF32, {kN}, 2, 0.001, 0.003);
+    const TestTensor want = reference(
+        normalised(last, norm, 1e-5), w, [&](int64_t n, int64_t) { return scales.data[at(n)]; },
+        no_bias, DType::kF32);
+    Case c("pteryx.linear_q8");
+    c.in(x).constant(norm).number(1e-5).constant(w.bytes()).in(scales).none().none().none();
+    c.integer(1).ints({kN});
+    expect_op(c.outs({want}), {want}, within(DType::kF32));
+  }
 }
 
 struct Rotated {
