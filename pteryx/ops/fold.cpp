@@ -28,8 +28,9 @@ uint32_t held_steps(const Fold& f, int64_t length, uint32_t lanes) {
   return 0;
 }
 
+bool has_subgroup_fold(const gpu::Caps& caps) { return caps.subgroups && caps.subgroup_min >= 4; }
 bool fits_subgroup_fold(const Node& /*n*/, const gpu::Caps& caps) {
-  return caps.subgroups && caps.subgroup_min >= 4;
+  return has_subgroup_fold(caps);
 }
 
 bool in_row_words(DType y, int64_t row_length) {

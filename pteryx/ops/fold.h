@@ -33,6 +33,7 @@ Fold make_fold(FoldRoute route, int64_t length, uint32_t max_team, const gpu::Ca
 // one of a few numbers; 0 where that is too much to keep in registers.
 uint32_t held_steps(const Fold& f, int64_t length, uint32_t lanes);
 
+bool has_subgroup_fold(const gpu::Caps& caps);
 bool fits_subgroup_fold(const Node& n, const gpu::Caps& caps);
 
 // Whether rows of y are written in whole words, as every row starts and ends with one, or element

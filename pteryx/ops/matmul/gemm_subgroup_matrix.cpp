@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "pteryx/ops/matmul/gemm_subgroup_matrix.h"
-
 #include "pteryx/ops/matmul/kernels.h"
+#include "pteryx/ops/matmul/routes.h"
 #include "pteryx/ops/shaders/matmul_f16_rows.h"
 #include "pteryx/ops/shaders/matmul_subgroup_matrix.h"
 
@@ -44,20 +43,17 @@ std::string store_of(const MatMul& d, const MatrixPlan& t) {
 }  // namespace
 
 template <MatrixSize Size>
-bool fits_subgroup_matrix(const Node& n, const gpu::Caps& caps) {
-  const auto d = describe_matmul(n);
-  return d.ok() && has_matrix(Size, product(*d), caps);
+bool fits_subgroup_matrix(const MatMul& d, const gpu::Caps& caps) {
+  return has_matrix(Size, product(d), caps);
 }
 
 template <MatrixSize Size>
-bool suits_subgroup_matrix(const Node& n, const gpu::Caps& /*caps*/) {
-  const auto d = describe_matmul(n);
-  return d.ok() && suits_matrix(Size, product(*d));
+bool suits_subgroup_matrix(const MatMul& d, const gpu::Caps& /*caps*/) {
+  return suits_matrix(Size, product(d));
 }
 
 template <MatrixSize Size>
-Status plan_subgroup_matrix(const Node& n, Plan& p) {
-  PTERYX_ASSIGN(const MatMul d, describe_matmul(n));
+Status plan_subgroup_matrix(const Node& n, Plan& p, const MatMul& d) {
   const MatrixPlan t = plan_matrix(Size, product(d), p.caps());
   const bool constant = n.is_constant(d.b.tensor);
   const int64_t fill_m = up(d.m, t.tile.rows()) * t.tile.rows();
@@ -94,14 +90,14 @@ Status plan_subgroup_matrix(const Node& n, Plan& p) {
   return plan_merge(n, p, d, first.y, t.splits, t.tile.rows(), t.tile.columns());
 }
 
-template bool fits_subgroup_matrix<MatrixSize::kLarge>(const Node&, const gpu::Caps&);
-template bool fits_subgroup_matrix<MatrixSize::kSmall>(const Node&, const gpu::Caps&);
-template bool fits_subgroup_matrix<MatrixSize::kFew>(const Node&, const gpu::Caps&);
-template bool suits_subgroup_matrix<MatrixSize::kLarge>(const Node&, const gpu::Caps&);
-template bool suits_subgroup_matrix<MatrixSize::kSmall>(const Node&, const gpu::Caps&);
-template bool suits_subgroup_matrix<MatrixSize::kFew>(const Node&, const gpu::Caps&);
-template Status plan_subgroup_matrix<MatrixSize::kLarge>(const Node&, Plan&);
-template Status plan_subgroup_matrix<MatrixSize::kSmall>(const Node&, Plan&);
-template Status plan_subgroup_matrix<MatrixSize::kFew>(const Node&, Plan&);
+template bool fits_subgroup_matrix<MatrixSize::kLarge>(const MatMul&, const gpu::Caps&);
+template bool fits_subgroup_matrix<MatrixSize::kSmall>(const MatMul&, const gpu::Caps&);
+template bool fits_subgroup_matrix<MatrixSize::kFew>(const MatMul&, const gpu::Caps&);
+template bool suits_subgroup_matrix<MatrixSize::kLarge>(const MatMul&, const gpu::Caps&);
+template bool suits_subgroup_matrix<MatrixSize::kSmall>(const MatMul&, const gpu::Caps&);
+template bool suits_subgroup_matrix<MatrixSize::kFew>(const MatMul&, const gpu::Caps&);
+template Status plan_subgroup_matrix<MatrixSize::kLarge>(const Node&, Plan&, const MatMul&);
+template Status plan_subgroup_matrix<MatrixSize::kSmall>(const Node&, Plan&, const MatMul&);
+template Status plan_subgroup_matrix<MatrixSize::kFew>(const Node&, Plan&, const MatMul&);
 
 }  // namespace pteryx::ops::matmul

@@ -4,8 +4,8 @@
 #include <bit>
 
 #include "pteryx/ops/fold.h"
-#include "pteryx/ops/matmul/gemm_subgroup_matrix.h"
 #include "pteryx/ops/matmul/kernels.h"
+#include "pteryx/ops/matmul/routes.h"
 #include "pteryx/ops/shaders/matmul_gemv.h"
 #include "pteryx/ops/shaders/matmul_gemv_columns.h"
 #include "pteryx/ops/shaders/matmul_gemv_subgroup.h"
@@ -13,24 +13,10 @@
 #include "pteryx/ops/shaders/matmul_tiled.h"
 
 namespace pteryx::ops {
+namespace matmul {
 namespace {
 
-using namespace matmul;
-
 constexpr int64_t kMaxGemvRows = 8;
-
-Status plan_naive(const Node& n, Plan& p) {
-  PTERYX_ASSIGN(const MatMul d, describe_matmul(n));
-  const auto params = make_params(d);
-  std::vector<Bind> bind = {{"a", d.a.tensor}, {"b", d.b.tensor}};
-  if (d.add) bind.push_back({"add", d.add->tensor});
-  bind.push_back({"y", d.y});
-  return p.dispatch(n, {.shader = &shaders::matmul_naive,
-                        .options = {{"has_add", d.add ? 1 : 0}},
-                        .bind = std::move(bind),
-                        .params = bytes_of(params),
-                        .grid = per_element(words(d.y.numel(), d.y.dtype), p.caps())});
-}
 
 // A kernel for a few rows of a.
 Status plan_rows(const Node& n, Plan& p, const MatMul& d, const Shader& shader, Operands operands,
@@ -44,8 +30,28 @@ Status plan_rows(const Node& n, Plan& p, const MatMul& d, const Shader& shader, 
                         .grid = grid});
 }
 
-Status plan_gemv_subgroup(const Node& n, Plan& p) {
-  PTERYX_ASSIGN(const MatMul d, describe_matmul(n));
+// Too few tiles for the GPU: cut k, so that parts of it run at once.
+int64_t splits_of(const MatMul& d, int64_t tiles, const gpu::Caps& caps) {
+  const int64_t enough = 2 * int64_t{caps.sizes.processors};
+  if (tiles == 0 || tiles * 2 > enough || d.k < 1024) return 1;
+  return std::min({d.k / 256, enough / tiles, int64_t{16}});
+}
+
+}  // namespace
+
+Status plan_naive(const Node& n, Plan& p, const MatMul& d) {
+  const auto params = make_params(d);
+  std::vector<Bind> bind = {{"a", d.a.tensor}, {"b", d.b.tensor}};
+  if (d.add) bind.push_back({"add", d.add->tensor});
+  bind.push_back({"y", d.y});
+  return p.dispatch(n, {.shader = &shaders::matmul_naive,
+                        .options = {{"has_add", d.add ? 1 : 0}},
+                        .bind = std::move(bind),
+                        .params = bytes_of(params),
+                        .grid = per_element(words(d.y.numel(), d.y.dtype), p.caps())});
+}
+
+Status plan_gemv_subgroup(const Node& n, Plan& p, const MatMul& d) {
   if (d.m == 0) return {};
   const int64_t units = d.batches * up(d.n, 4);
   Fold f{
@@ -60,8 +66,7 @@ Status plan_gemv_subgroup(const Node& n, Plan& p) {
                    f.grid(units, p.caps()));
 }
 
-Status plan_gemv(const Node& n, Plan& p) {
-  PTERYX_ASSIGN(const MatMul d, describe_matmul(n));
+Status plan_gemv(const Node& n, Plan& p, const MatMul& d) {
   if (d.m == 0) return {};
   const auto rows = std::bit_ceil(u32(d.m));
   if (!d.b_along_k()) {
@@ -80,16 +85,8 @@ Status plan_gemv(const Node& n, Plan& p) {
                    f.grid(units, p.caps()));
 }
 
-// Too few tiles for the GPU: cut k, so that parts of it run at once.
-int64_t splits_of(const MatMul& d, int64_t tiles, const gpu::Caps& caps) {
-  const int64_t enough = 2 * int64_t{caps.sizes.processors};
-  if (tiles == 0 || tiles * 2 > enough || d.k < 1024) return 1;
-  return std::min({d.k / 256, enough / tiles, int64_t{16}});
-}
-
 template <int64_t ThreadTile>
-Status plan_tiled(const Node& n, Plan& p) {
-  PTERYX_ASSIGN(const MatMul d, describe_matmul(n));
+Status plan_tiled(const Node& n, Plan& p, const MatMul& d) {
   constexpr int64_t kTile = ThreadTile * 16;
   const int64_t tiles = d.batches * up(d.m, kTile) * up(d.n, kTile);
   const int64_t splits = splits_of(d, tiles, p.caps());
@@ -114,50 +111,54 @@ Status plan_tiled(const Node& n, Plan& p) {
   return splits > 1 ? plan_merge(n, p, d, first.y, splits, 1, 1) : ok_status();
 }
 
+template Status plan_tiled<4>(const Node&, Plan&, const MatMul&);
+template Status plan_tiled<8>(const Node&, Plan&, const MatMul&);
+
 // ---------------------------------------------------------------- choice
 
-bool fits_gemv(const Node& n, const gpu::Caps& caps) {
-  const auto d = describe_matmul(n);
-  return d.ok() && d->m <= kMaxGemvRows && caps.max_invocations >= 256;
+bool fits_gemv(const MatMul& d, const gpu::Caps& caps) {
+  return d.m <= kMaxGemvRows && caps.max_invocations >= 256;
 }
-bool fits_gemv_subgroup(const Node& n, const gpu::Caps& caps) {
-  const auto d = describe_matmul(n);
-  return fits_gemv(n, caps) && fits_subgroup_fold(n, caps) && d.ok() && d->b_along_k();
+bool fits_gemv_subgroup(const MatMul& d, const gpu::Caps& caps) {
+  return fits_gemv(d, caps) && has_subgroup_fold(caps) && d.b_along_k();
 }
 // Below these sizes most of a tile would be empty, and another route is always better.
 template <int64_t ThreadTile>
-bool fits_tiled(const Node& n, const gpu::Caps& caps) {
-  const auto d = describe_matmul(n);
-  const bool filled = d.ok() && (ThreadTile == 4 ? d->m > 4 : d->m > 32 && d->n > 32);
+bool fits_tiled(const MatMul& d, const gpu::Caps& caps) {
+  const bool filled = ThreadTile == 4 ? d.m > 4 : d.m > 32 && d.n > 32;
   return filled && caps.max_invocations >= 256 &&
          caps.max_workgroup_bytes >= ThreadTile * 16 * 16 * 4 * 2;
 }
+template bool fits_tiled<4>(const MatMul&, const gpu::Caps&);
+template bool fits_tiled<8>(const MatMul&, const gpu::Caps&);
 // Large tiles pay once there are enough of them for every processor of the GPU.
-bool suits_large(const Node& n, const gpu::Caps& /*caps*/) {
-  const auto d = describe_matmul(n);
-  return d.ok() && d->m > 64 && d->batches * up(d->m, 128) * up(d->n, 128) >= 64;
+bool suits_large(const MatMul& d, const gpu::Caps& /*caps*/) {
+  return d.m > 64 && d.batches * up(d.m, 128) * up(d.n, 128) >= 64;
 }
-bool never(const Node& /*n*/, const gpu::Caps& /*caps*/) { return false; }
+bool fits_naive(const MatMul& /*d*/, const gpu::Caps& /*caps*/) { return true; }
+bool suits_naive(const MatMul& /*d*/, const gpu::Caps& /*caps*/) { return false; }
 
-template <MatrixSize Size>
-constexpr Route matrix_route(std::string_view name) {
-  return {name, fits_subgroup_matrix<Size>, plan_subgroup_matrix<Size>, suits_subgroup_matrix<Size>,
-          Precision::kF16};
-}
+}  // namespace matmul
 
-constexpr Route kRoutes[] = {
-    {"gemv_subgroup", fits_gemv_subgroup, plan_gemv_subgroup},
-    {"gemv", fits_gemv, plan_gemv},
-    matrix_route<MatrixSize::kLarge>("matrix"),
-    matrix_route<MatrixSize::kSmall>("matrix_small"),
-    matrix_route<MatrixSize::kFew>("matrix_few"),
-    {"tiled_large", fits_tiled<8>, plan_tiled<8>, suits_large},
-    {"tiled", fits_tiled<4>, plan_tiled<4>},
-    {"naive", nullptr, plan_naive, never},
+namespace {
+
+template <auto F>
+struct Choice {
+  static bool call(const Node& n, const gpu::Caps& caps) {
+    const auto d = describe_matmul(n);
+    return d.ok() && F(*d, caps);
+  }
+};
+template <auto F>
+struct Planned {
+  static Status call(const Node& n, Plan& p) {
+    PTERYX_ASSIGN(const MatMul d, describe_matmul(n));
+    return F(n, p, d);
+  }
 };
 
 }  // namespace
 
-std::span<const Route> matmul_routes() { return kRoutes; }
+std::span<const Route> matmul_routes() { return matmul::Routes<Choice, Planned>::kAll; }
 
 }  // namespace pteryx::ops

@@ -1,0 +1,57 @@
+// The routes of a matrix product by its description, for operators that are one and for those that
+// have one inside.
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "pteryx/ops/matmul/matmul.h"
+#include "pteryx/ops/subgroup_matrix.h"
+
+namespace pteryx::ops::matmul {
+
+bool fits_gemv(const MatMul& d, const gpu::Caps& caps);
+Status plan_gemv(const Node& n, Plan& p, const MatMul& d);
+
+bool fits_gemv_subgroup(const MatMul& d, const gpu::Caps& caps);
+Status plan_gemv_subgroup(const Node& n, Plan& p, const MatMul& d);
+
+template <MatrixSize Size>
+bool fits_subgroup_matrix(const MatMul& d, const gpu::Caps& caps);
+template <MatrixSize Size>
+bool suits_subgroup_matrix(const MatMul& d, const gpu::Caps& caps);
+template <MatrixSize Size>
+Status plan_subgroup_matrix(const Node& n, Plan& p, const MatMul& d);
+
+// ThreadTile: 4 or 8, rows and columns of an invocation.
+template <int64_t ThreadTile>
+bool fits_tiled(const MatMul& d, const gpu::Caps& caps);
+bool suits_large(const MatMul& d, const gpu::Caps& caps);
+template <int64_t ThreadTile>
+Status plan_tiled(const Node& n, Plan& p, const MatMul& d);
+
+bool fits_naive(const MatMul& d, const gpu::Caps& caps);
+bool suits_naive(const MatMul& d, const gpu::Caps& caps);
+Status plan_naive(const Node& n, Plan& p, const MatMul& d);
+
+// A table of all of them, for a template that makes functions of a node out of these.
+template <template <auto> typename Choice, template <auto> typename Planned>
+struct Routes {
+  template <MatrixSize Size>
+  static constexpr Route matrix(std::string_view name) {
+    return {name, Choice<fits_subgroup_matrix<Size>>::call,
+            Planned<plan_subgroup_matrix<Size>>::call, Choice<suits_subgroup_matrix<Size>>::call,
+            Precision::kF16};
+  }
+  static constexpr Route kAll[] = {
+      {"gemv_subgroup", Choice<fits_gemv_subgroup>::call, Planned<plan_gemv_subgroup>::call},
+      {"gemv", Choice<fits_gemv>::call, Planned<plan_gemv>::call},
+      matrix<MatrixSize::kLarge>("matrix"),
+      matrix<MatrixSize::kSmall>("matrix_small"),
+      matrix<MatrixSize::kFew>("matrix_few"),
+      {"tiled_large", Choice<fits_tiled<8>>::call, Planned<plan_tiled<8>>::call,
+       Choice<suits_large>::call},
+      {"tiled", Choice<fits_tiled<4>>::call, Planned<plan_tiled<4>>::call},
+      {"naive", Choice<fits_naive>::call, Planned<plan_naive>::call, Choice<suits_naive>::call},
+  };
+};
+
+}  // namespace pteryx::ops::matmul
