@@ -30,6 +30,8 @@ constexpr Exception kWithout[] = {
     {"aten.masked_scatter.default", "runs on the CPU only; Put tests"},
     {"pteryx.view", "takes its dims from the file, which the harness makes larger; Views tests"},
     {"pteryx.linear_q4gsw", "the kernels of et_vk.linear_q4gsw with other results; QLinear tests"},
+    {"pteryx.linear", "the kernels of aten.linear with other results; Linear tests"},
+    {"pteryx.linear_rope", "the same with caches; Linear tests"},
     {"pteryx.embedding_parts", "takes lists that go together; EmbeddingParts tests"},
     {"pteryx.linear_q8", "the kernels of _weight_int8pack_mm with other results; QLinear tests"},
     {"pteryx.linear_q4gsw_rope", "the same with caches; QLinear tests"},

@@ -32,7 +32,8 @@ bool fits_naive(const MatMul& d, const gpu::Caps& caps);
 bool suits_naive(const MatMul& d, const gpu::Caps& caps);
 Status plan_naive(const Node& n, Plan& p, const MatMul& d);
 
-// A table of all of them, for a template that makes functions of a node out of these.
+// A table of all of them, for templates that make functions of a node out of these; templates of
+// other names in every file, as g++ takes those of unnamed namespaces for one.
 template <template <auto> typename Choice, template <auto> typename Planned>
 struct Routes {
   template <MatrixSize Size>

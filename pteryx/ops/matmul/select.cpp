@@ -143,14 +143,14 @@ bool suits_naive(const MatMul& /*d*/, const gpu::Caps& /*caps*/) { return false;
 namespace {
 
 template <auto F>
-struct Choice {
+struct ProductChoice {
   static bool call(const Node& n, const gpu::Caps& caps) {
     const auto d = describe_matmul(n);
     return d.ok() && F(*d, caps);
   }
 };
 template <auto F>
-struct Planned {
+struct ProductPlan {
   static Status call(const Node& n, Plan& p) {
     PTERYX_ASSIGN(const MatMul d, describe_matmul(n));
     return F(n, p, d);
@@ -159,6 +159,6 @@ struct Planned {
 
 }  // namespace
 
-std::span<const Route> matmul_routes() { return matmul::Routes<Choice, Planned>::kAll; }
+std::span<const Route> matmul_routes() { return matmul::Routes<ProductChoice, ProductPlan>::kAll; }
 
 }  // namespace pteryx::ops

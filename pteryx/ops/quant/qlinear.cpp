@@ -1,175 +1,18 @@
-// The operators that are linear layers with quantised weights: arguments and shapes.
+// The operators that are linear layers with quantised weights, or made by passes: what
+// their arguments say, and shapes.
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/ops/quant/qlinear.h"
 
 #include <algorithm>
 #include <vector>
 
+#include "pteryx/ops/quant/rows.h"
 #include "pteryx/ops/table.h"
 
 namespace pteryx::ops {
 namespace {
 
-// Where an operator keeps its arguments; -1: it has none.
-struct Row {
-  std::string_view name;
-  std::span<const Arg> args;
-  Codes codes;
-  int8_t weight, scales;
-  int8_t group;  // none: one scale per row of weight
-  int8_t bias, residual;
-  int8_t factor, x_zero;       // numbers
-  int8_t row_scale, row_zero;  // tensors
-  int8_t norm, eps;
-  int8_t gated, last;
-  int8_t widths;  // of several results
-  // Of a layer that makes queries, keys and values.
-  int8_t cos, sin, table_start, halves, q_norm, k_norm, head_eps, k_cache, v_cache, start;
-};
-constexpr size_t kX = 0;
-
-constexpr int8_t place(std::span<const Arg> args, std::string_view name, ArgKind kind) {
-  for (size_t i = 0; i < args.size(); ++i) {
-    if (args[i].name == name && args[i].kind == kind) return static_cast<int8_t>(i);
-  }
-  return -1;
-}
-constexpr Row make_row(std::string_view name, std::span<const Arg> args, Codes codes) {
-  const auto tensor = [&](std::string_view arg) { return place(args, arg, ArgKind::kTensor); };
-  const auto number = [&](std::string_view arg) { return place(args, arg, ArgKind::kNumber); };
-  return {.name = name,
-          .args = args,
-          .codes = codes,
-          .weight = tensor("weight"),
-          .scales = tensor("scales"),
-          .group = number("group_size"),
-          .bias = tensor("bias"),
-          .residual = tensor("residual"),
-          .factor = number("in_scale"),
-          .x_zero = number("in_zero_point"),
-          .row_scale = tensor("in_scale"),
-          .row_zero = tensor("in_zero_point"),
-          .norm = tensor("norm"),
-          .eps = number("eps"),
-          .gated = number("gated"),
-          .last = number("last"),
-          .widths = place(args, "widths", ArgKind::kInts),
-          .cos = tensor("freqs_cos"),
-          .sin = tensor("freqs_sin"),
-          .table_start = number("freqs_start"),
-          .halves = number("halves"),
-          .q_norm = tensor("q_norm"),
-          .k_norm = tensor("k_norm"),
-          .head_eps = number("head_eps"),
-          .k_cache = tensor("k_cache"),
-          .v_cache = tensor("v_cache"),
-          .start = number("start_pos")};
-}
-
-constexpr DTypes kCode4 = only(DType::kU8);
-constexpr DTypes kCode8 = only(DType::kI8);
-constexpr Arg kGroupwise[] = {in("x", kFloats, 1),          in("weight", kCode4, 2, 2),
-                              in("scales", kFloats, 2, 2),  number("group_size"),
-                              optional_in("bias", kFloats), out("y", kFloats)};
-constexpr Arg kChannel4[] = {in("x", kFloats, 1), in("weight", kCode4, 2, 2), in("scales", kFloats),
-                             out("y", kFloats)};
-constexpr Arg kChannel8[] = {in("x", kFloats, 1), in("weight", kCode8, 2, 2), in("scales", kFloats),
-                             out("y", kFloats)};
-constexpr Arg kStatic8[] = {
-    in("x", kCode8, 1),           number("in_scale"), number("in_zero_point"),
-    in("weight", kCode8, 2, 2),   in("weight_sums"),  in("scales", kFloats),
-    optional_in("bias", kFloats), out("y", kFloats)};
-constexpr Arg kDynamic8[] = {in("x", kFloats, 1),
-                             in("in_scale", kFloats),
-                             in("in_zero_point", kIntegers),
-                             in("weight", kCode4, 2, 2),
-                             in("weight_sums"),
-                             in("scales", kFloats, 2, 2),
-                             number("group_size"),
-                             optional_in("bias", kFloats),
-                             out("y", kFloats)};
-
-// What passes make of them: several that read the same x are one, and take in the RMS norm before
-// them and the addition, or the gate, behind them; `last`: of x [1, S, K], the last row counts.
-constexpr Arg kJoined4[] = {in("x", kFloats, 1),
-                            optional_in("norm", kFloats),
-                            optional_number("eps"),
-                            in("weight", kCode4, 2, 2),
-                            in("scales", kFloats, 2, 2),
-                            number("group_size"),
-                            optional_in("bias", kFloats),
-                            optional_in("residual", kFloats),
-                            optional_number("gated"),
-                            optional_number("last"),
-                            ints("widths"),
-                            out_list("y", 0, kFloats)};
-constexpr Arg kJoined8[] = {in("x", kFloats, 1),
-                            optional_in("norm", kFloats),
-                            optional_number("eps"),
-                            in("weight", kCode8, 2, 2),
-                            in("scales", kFloats),
-                            optional_in("bias", kFloats),
-                            optional_in("residual", kFloats),
-                            optional_number("gated"),
-                            optional_number("last"),
-                            ints("widths"),
-                            out_list("y", 0, kFloats)};
-
-// The same for queries, keys and values: with the RMS norm of each head of the first two, their
-// rotation, and the update of the caches.
-constexpr Arg written_cache(std::string_view name) {
-  Arg a = mutated(name, kFloats);
-  a.min_rank = a.max_rank = 4;
-  a.cache = true;
-  return a;
-}
-constexpr Arg kRotated4[] = {in("x", kFloats, 3, 3),
-                             optional_in("norm", kFloats),
-                             optional_number("eps"),
-                             in("weight", kCode4, 2, 2),
-                             in("scales", kFloats, 2, 2),
-                             number("group_size"),
-                             optional_in("bias", kFloats),
-                             in("freqs_cos", kFloats, 2, 2),
-                             in("freqs_sin", kFloats, 2, 2),
-                             optional_number("freqs_start"),
-                             optional_number("halves"),
-                             optional_in("q_norm", kFloats),
-                             optional_in("k_norm", kFloats),
-                             optional_number("head_eps"),
-                             written_cache("k_cache"),
-                             written_cache("v_cache"),
-                             number("start_pos"),
-                             out("y", kFloats)};
-constexpr Arg kRotated8[] = {in("x", kFloats, 3, 3),
-                             optional_in("norm", kFloats),
-                             optional_number("eps"),
-                             in("weight", kCode8, 2, 2),
-                             in("scales", kFloats),
-                             optional_in("bias", kFloats),
-                             in("freqs_cos", kFloats, 2, 2),
-                             in("freqs_sin", kFloats, 2, 2),
-                             optional_number("freqs_start"),
-                             optional_number("halves"),
-                             optional_in("q_norm", kFloats),
-                             optional_in("k_norm", kFloats),
-                             optional_number("head_eps"),
-                             written_cache("k_cache"),
-                             written_cache("v_cache"),
-                             number("start_pos"),
-                             out("y", kFloats)};
-
-constexpr Row kRows[] = {
-    make_row("pteryx.linear_q4gsw", kJoined4, Codes::kLowFirst),
-    make_row("pteryx.linear_q4gsw_rope", kRotated4, Codes::kLowFirst),
-    make_row("pteryx.linear_q8_rope", kRotated8, Codes::kBytes),
-    make_row("pteryx.linear_q8", kJoined8, Codes::kBytes),
-    make_row("et_vk.linear_q4gsw.default", kGroupwise, Codes::kLowFirst),
-    make_row("et_vk.linear_qcs4w.default", kChannel4, Codes::kHighFirst),
-    make_row("aten._weight_int8pack_mm.default", kChannel8, Codes::kBytes),
-    make_row("et_vk.linear_q8ta_q8csw.default", kStatic8, Codes::kBytes),
-    make_row("et_vk.linear_dq8ca_q4gsw.default", kDynamic8, Codes::kLowFirst),
-};
+using namespace qlinear;  // NOLINT(google-build-using-namespace): the rows
 
 const Row& row(const Node& n) { return *static_cast<const Row*>(n.def().row); }
 size_t at(int8_t arg) { return static_cast<size_t>(arg); }
@@ -187,6 +30,11 @@ Status check_length(const Node& n, int8_t arg, int64_t length) {
 // One scale for every `group` of k, as [groups, n or more]; or one for each row of weight.
 Status set_scales(const Node& n, QLinear& d) {
   const Row& r = row(n);
+  if (r.scales < 0) {
+    d.group = std::max<int64_t>(d.k, 1);
+    return {};
+  }
+  d.scales = n.in(at(r.scales));
   if (r.group < 0) {
     d.group = std::max<int64_t>(d.k, 1);
     return check_length(n, r.scales, d.n);
@@ -322,7 +170,6 @@ Result<QLinear> describe_qlinear(const Node& n) {
   QLinear d;
   d.x = n.in(kX);
   d.weight = n.in(at(r.weight));
-  d.scales = n.in(at(r.scales));
   d.y = n.out(0);
   d.m = d.x.rows();
   d.k = d.x.dim(-1);
@@ -335,9 +182,10 @@ Result<QLinear> describe_qlinear(const Node& n) {
   }
   d.n = d.weight.dims[0];
   d.codes = r.codes;
-  d.row_bytes = d.weight.dims[1];
-  const int64_t row_codes = d.row_bytes * (r.codes == Codes::kBytes ? 1 : 2);
-  if (r.codes == Codes::kBytes ? row_codes != d.k : row_codes < d.k) {
+  d.row_bytes = d.weight.dims[1] * static_cast<int64_t>(size_bytes(d.weight.dtype));
+  const bool nibbles = r.codes == Codes::kLowFirst || r.codes == Codes::kHighFirst;
+  const int64_t row_codes = d.weight.dims[1] * (nibbles ? 2 : 1);
+  if (nibbles ? row_codes < d.k : row_codes != d.k) {
     return n.mismatch(at(r.weight), "shape",
                       fmt::format("rows of {} codes for x {}", d.k, to_string(d.x.dims)),
                       to_string(d.weight.dims));
@@ -378,13 +226,14 @@ Result<QLinear> describe_qlinear(const Node& n) {
 
 void add_qlinear(std::vector<OpDef>& table) {
   for (const Row& r : kRows) {
+    const bool floats = r.codes == Codes::kNone;
     table.push_back({.name = r.name,
                      .args = r.args,
                      .shape = shape,
                      .plan = plan_by_route,
                      .cpu = qlinear_on_cpu,
-                     .family = "qlinear",
-                     .routes = qlinear_routes(),
+                     .family = floats ? "matmul" : "qlinear",
+                     .routes = floats ? linear_routes() : qlinear_routes(),
                      .row = &r});
   }
 }

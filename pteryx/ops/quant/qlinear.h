@@ -1,5 +1,5 @@
-// Linear layers with quantised weights: one description for all of them, and the routes that
-// compute it.
+// Linear layers with quantised weights, and all that passes make: one description for all of them,
+// and the routes that compute it.
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
@@ -15,6 +15,7 @@ enum class Codes : uint8_t {
   kLowFirst,   // 4 bits offset by 8, two in a byte, even k in the low nibble
   kHighFirst,  // the same with even k in the high nibble
   kBytes,      // 8 bits, signed
+  kNone,       // the weights themselves; no scales
 };
 
 // For a layer whose columns are queries, keys and values: pairs of queries and keys are turned by
@@ -79,5 +80,6 @@ Result<RotationRows> rotation_rows(const Node& n);
 Status qlinear_on_cpu(const Node& n, const Host& h);
 
 std::span<const Route> qlinear_routes();
+std::span<const Route> linear_routes();  // of float weights
 
 }  // namespace pteryx::ops

@@ -13,10 +13,12 @@ namespace {
 
 using qlinear::Columns;
 
-int64_t code(const QLinear& d, const HostTensor& weight, int64_t n, int64_t k) {
-  if (d.codes == Codes::kBytes) return weight.integer(n * d.row_bytes + k);
+double code(const QLinear& d, const HostTensor& weight, int64_t n, int64_t k) {
+  if (d.codes == Codes::kNone) return weight.number(n * d.k + k);
+  if (d.codes == Codes::kBytes) return static_cast<double>(weight.integer(n * d.row_bytes + k));
   const int64_t byte = weight.integer(n * d.row_bytes + k / 2);
-  return (((k % 2 == 0) == (d.codes == Codes::kLowFirst) ? byte : byte >> 4) & 15) - 8;
+  const int64_t own = (k % 2 == 0) == (d.codes == Codes::kLowFirst) ? byte : byte >> 4;
+  return static_cast<double>((own & 15) - 8);
 }
 
 // x over its RMS, times `weight`.
@@ -54,14 +56,15 @@ std::vector<double> numbers(const QLinear& d, const Host& h) {
 // One result per row of x and row of weights.
 std::vector<double> sums_of(const QLinear& d, const Host& h) {
   const HostTensor weight = h.host(d.weight.id);
-  const HostTensor scales = h.host(d.scales.id);
+  const bool scaled = d.codes != Codes::kNone;
+  const HostTensor scales = scaled ? h.host(d.scales.id) : HostTensor{};
   const std::vector<double> x = numbers(d, h);
   std::vector<double> line(static_cast<size_t>(d.k));
   std::vector<double> sums(static_cast<size_t>(d.m * d.n));
   for (int64_t j = 0; j < d.n; ++j) {
     for (int64_t k = 0; k < d.k; ++k) {
-      line[static_cast<size_t>(k)] =
-          static_cast<double>(code(d, weight, j, k)) * scales.number(k / d.group * d.scale_row + j);
+      const double scale = scaled ? scales.number(k / d.group * d.scale_row + j) : 1;
+      line[static_cast<size_t>(k)] = code(d, weight, j, k) * scale;
     }
     const double bias = d.bias ? h.host(d.bias->id).number(j) : 0.0;
     for (int64_t m = 0; m < d.m; ++m) {
