@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::string_view kAdd = "aten.add.Tensor";
 constexpr std::string_view kView = "aten.view_copy.default";
+constexpr std::string_view kNorm = "et_vk.rms_norm.default";
 constexpr size_t kMostJoined = 3;
 
 const Tensor* constant(const Graph& g, ValueId id, const Uses& uses) {
@@ -23,8 +24,22 @@ const Tensor* constant(const Graph& g, ValueId id, const Uses& uses) {
   return t != nullptr && t->is_constant() && uses.stable(id) ? t : nullptr;
 }
 
-bool plain_float(const Tensor* t) {
-  return t != nullptr && (t->dtype == DType::kF32 || t->dtype == DType::kF16);
+bool plain_float(const Tensor* t) { return t != nullptr && is_plain_float(*t); }
+
+// What takes results of a joined layer in.
+constexpr std::string_view kTakers[] = {"et_vk.apply_rotary_emb.default",
+                                        "et_vk.apply_rotary_emb_hf.default",
+                                        "sdpa_with_kv_cache.default", "pteryx.silu_mul"};
+
+// Whether a value goes to one of these alone, perhaps seen as another shape or normed before.
+bool is_taken(const Graph& g, ValueId id, const Uses& uses) {
+  for (uint32_t at = uses.reader(id); at != kNoNode; at = uses.reader(g.nodes[at].args.back())) {
+    const Node& n = g.nodes[at];
+    if (std::ranges::any_of(kTakers, [&](std::string_view op) { return is_call(n, op); }))
+      return true;
+    if (!is_call(n, kView) && !is_call(n, kNorm)) return false;
+  }
+  return false;
 }
 
 // Whether a layer's tensors are such that its rows can stand behind another's.
@@ -40,7 +55,8 @@ bool can_join(const Graph& g, const Layer& l, const Uses& uses) {
     const Tensor* b = constant(g, l.bias, uses);
     if (!plain_float(b) || b->max.rank() != 1 || b->max[0] < w->max[0]) return false;
   }
-  if (l.scales == kNoValue) return true;
+  // Float weights are read once either way, and results that nothing takes in are copied apart.
+  if (l.scales == kNoValue) return plain_float(w) && is_taken(g, l.y, uses);
   const Tensor* s = constant(g, l.scales, uses);
   return plain_float(s) && s->max.rank() == (l.group == kNoValue ? 1 : 2) &&
          s->max.back() >= w->max[0];
@@ -70,6 +86,32 @@ class Joiner {
  public:
   Joiner(Graph& g, const OpLookup& ops, uint64_t most_bytes)
       : g_(g), ops_(ops), most_bytes_(most_bytes / 16 * 16) {}
+
+  // Exporters see rows [1, S, K] as [S, K] before a layer with float weights, and its result as
+  // [1, S, ..] again: without the first view, those over the same rows have the same x.
+  void see_through_views() {
+    const Uses uses(g_);
+    std::vector<bool> gone(g_.nodes.size());
+    for (Node& n : g_.nodes) {
+      const auto l = layer_of(g_, n);
+      if (!l || l->scales != kNoValue || !is_call(n, l->ops->layer)) continue;
+      const uint32_t view = uses.made_by(l->x, kView);
+      const uint32_t after = uses.reader(l->y);
+      if (view == kNoNode || after == kNoNode || !is_call(g_.nodes[after], kView)) continue;
+      const ValueId rows = g_.nodes[view].args[0];
+      const Tensor* from = g_.tensor(rows);
+      Tensor* y = std::get_if<Tensor>(&g_.values[index(l->y)]);
+      const Tensor* x = g_.tensor(l->x);
+      if (from == nullptr || y == nullptr || from->max.rank() != 3 || from->max[0] != 1 ||
+          x->max.rank() != 2 || y->max.rank() != 2 || from->max[2] != x->max[1] ||
+          from->dtype != x->dtype || !uses.stable(rows) || !uses.stable(l->y))
+        continue;
+      set_argument(n, "x", rows);
+      y->max = {1, from->max[1], y->max[1]};
+      gone[view] = uses.reads(l->x) == 1;
+    }
+    erase_nodes(g_, gone);
+  }
 
   // y = layer(x), then y + a constant for each column.
   void absorb_biases() {
@@ -221,8 +263,9 @@ class Joiner {
     const auto l = layer_of(g_, g_.nodes[maker]);
     const Tensor* layer = g_.tensor(from);
     const uint32_t ready = uses.producer(r);
+    // A product of floats adds one thing.
     if (!l || l->y != from || layer == nullptr || layer->dtype != ty->dtype ||
-        (ready != kNoNode && ready >= maker) ||
+        (l->scales == kNoValue && l->bias != kNoValue) || (ready != kNoNode && ready >= maker) ||
         !make_product(g_, g_.nodes[maker], ops_, most_bytes_))
       return false;
     set_argument(g_.nodes[maker], "residual", r);
@@ -243,6 +286,7 @@ class Joiner {
 
 void join_linear(Graph& g, const OpLookup& ops, uint64_t most_bytes) {
   Joiner joiner(g, ops, most_bytes);
+  joiner.see_through_views();
   joiner.absorb_biases();
   joiner.join();
   joiner.absorb_additions();

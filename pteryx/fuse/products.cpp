@@ -42,11 +42,13 @@ std::optional<Layer> layer_of(const Graph& g, const Node& n) {
   for (const std::string_view slot : {"norm", "residual", "gated", "last"}) {
     if (given(g, n, slot) != kNoValue) return std::nullopt;
   }
-  const auto* results = std::get_if<ValueList>(&g[l.y]);
+  const auto* results = l.y == kNoValue ? nullptr : std::get_if<ValueList>(&g[l.y]);
   if (results == nullptr || results->items.size() != 1) return std::nullopt;
   l.y = results->items[0];
   return l;
 }
+
+bool is_plain_float(const Tensor& t) { return t.dtype == DType::kF32 || t.dtype == DType::kF16; }
 
 uint64_t padded_bytes(const Tensor& t) {
   const auto elements = static_cast<uint64_t>(numel(t.max));
@@ -62,7 +64,9 @@ bool make_product(Graph& g, Node& n, const OpLookup& ops, uint64_t most_bytes) {
   const Tensor* x = g.tensor(l->x);
   const Tensor* weight = g.tensor(l->weight);
   const Tensor* y = g.tensor(l->y);
+  const bool floats = l->scales == kNoValue;
   if (x == nullptr || weight == nullptr || y == nullptr || padded_bytes(*weight) > most_bytes ||
+      (floats && !(is_plain_float(*x) && is_plain_float(*weight) && is_plain_float(*y))) ||
       x->max.rank() != y->max.rank() || weight->max.rank() != 2 || y->max.empty() ||
       y->max.back() != weight->max[0])
     return false;

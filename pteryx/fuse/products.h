@@ -18,6 +18,7 @@ struct ProductOps {
 inline constexpr ProductOps kProductOps[] = {
     {"et_vk.linear_q4gsw.default", "pteryx.linear_q4gsw", "pteryx.linear_q4gsw_rope"},
     {"aten._weight_int8pack_mm.default", "pteryx.linear_q8", "pteryx.linear_q8_rope"},
+    {"aten.linear.default", "pteryx.linear", "pteryx.linear_rope"},
 };
 
 // Which of these a node is as a product; null: none.
@@ -35,6 +36,8 @@ struct Layer {
   graph::ValueId y = graph::kNoValue;
 };
 std::optional<Layer> layer_of(const graph::Graph& g, const graph::Node& n);
+
+bool is_plain_float(const graph::Tensor& t);  // f32 or f16
 
 // Bytes of a constant as kernels may want it: rows of a weight are whole vectors.
 uint64_t padded_bytes(const graph::Tensor& t);

@@ -9,6 +9,7 @@ Uses::Uses(const Graph& g)
     : g_(g),
       producer_(g.values.size(), kNoNode),
       reads_(g.values.size()),
+      reader_(g.values.size(), kNoNode),
       stable_(g.values.size(), true) {
   std::vector<bool> written(g.values.size());
   for (uint32_t v = 0; v < g.values.size(); ++v) {
@@ -29,12 +30,16 @@ Uses::Uses(const Graph& g)
       const bool mutated = n.op != nullptr && n.op->mutates(a);
       for_each_value(g, n.args[a], [&](ValueId id) {
         ++reads_[index(id)];
+        reader_[index(id)] = i;
         if (mutated) write(i, id);
       });
     }
     for_each_value(g, n.args.back(), [&](ValueId id) { write(i, id); });
   }
-  for (const ValueId id : g.outputs) ++reads_[index(id)];
+  for (const ValueId id : g.outputs) {
+    ++reads_[index(id)];
+    reader_[index(id)] = kNoNode;
+  }
 }
 
 bool is_call(const Node& n, std::string_view op) { return n.op != nullptr && n.op->name == op; }

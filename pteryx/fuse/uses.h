@@ -27,6 +27,8 @@ class Uses {
   uint32_t producer(ValueId id) const { return producer_[graph::index(id)]; }
   // The same if it is a call of `op`.
   uint32_t made_by(ValueId id, std::string_view op) const;
+  // The one node that reads a value; kNoNode where none, several or the caller do.
+  uint32_t reader(ValueId id) const { return reads(id) == 1 ? reader_[graph::index(id)] : kNoNode; }
   // Reads by nodes, counting members of lists, and by the caller.
   uint32_t reads(ValueId id) const { return reads_[graph::index(id)]; }
   // Holds the same elements from its producer on: not state, not written twice.
@@ -36,6 +38,7 @@ class Uses {
   const Graph& g_;
   std::vector<uint32_t> producer_;
   std::vector<uint32_t> reads_;
+  std::vector<uint32_t> reader_;  // the last that was found
   std::vector<bool> stable_;
 };
 
