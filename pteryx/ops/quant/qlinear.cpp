@@ -103,7 +103,7 @@ Status read_results(const Node& n, QLinear& d) {
     if (i > 0) d.more.push_back(n.out(i));
   }
   const int64_t expected = d.gated ? d.n / 2 : d.n;
-  if (d.gated) good = good && d.n % 2 == 0 && widths.rank() == 1 && !d.residual;
+  if (d.gated) good = good && d.n % 8 == 0 && widths.rank() == 1 && !d.residual;
   if (good && columns == expected) return {};
   return n.fail(Code::kInvalidProgram,
                 fmt::format("widths: expected those of 1 to {} results, in multiples of 4, {} "

@@ -100,11 +100,7 @@
 #include "quant/kernels/common/params.wgsl"
 #include "quant/kernels/common/x.wgsl"
 #if x_form == norm
-#if norm_type == f32
-#tensor norm raw vec4<f32>
-#else
-#tensor norm raw vec2<u32>
-#end
+#include "quant/kernels/common/norm.wgsl"
 #end
 #if x_form == rounded
 #tensor row_scale read f16 | f32
@@ -259,15 +255,6 @@ fn store_x(item: u32, v: Eight, inside: bool) {
 }
 
 #if x_form == norm
-fn norm4(k: u32) -> vec4<f32> {
-  let i = min(k, params.k - 4u) / 4u;
-#if norm_type == f32
-  return norm[i];
-#else
-  return vec4<f32>(unpack2x16float(norm[i].x), unpack2x16float(norm[i].y));
-#end
-}
-
 // One over the RMS of row m.
 fn norm_of(m: u32) -> f32 {
   const slots = wide * eights / lanes;
