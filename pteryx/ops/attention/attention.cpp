@@ -43,6 +43,7 @@ Status read_cached(const Node& n, Attention& a) {
   a.capacity = capacity;
   a.q_strides = {a.rows * a.heads * a.size, a.size, a.heads * a.size};
   a.k_strides = {capacity * kv_heads * a.size, a.size, kv_heads * a.size};
+  a.y_strides = a.q_strides;
   // A mask replaces the causal rule, and says how many keys there are.
   a.causal = !a.mask && (!has(n, at.causal) || n.flag(at.causal));
   if (!a.mask || a.mask->dim(-1) == 1) return {};
@@ -66,10 +67,41 @@ Status read_whole(const Node& n, Attention& a) {
   if (a.keys < 1) return n.fail(Code::kInvalidArgument, "k has no rows");
   a.q_strides = {a.heads * a.rows * a.size, a.rows * a.size, a.size};
   a.k_strides = {a.heads * a.keys * a.size, a.keys * a.size, a.size};
+  a.y_strides = a.q_strides;
   if (a.mask && rank > 4 && a.mask->rank() > 3) {
     return n.unsupported(
         fmt::format("attn_mask of rank {} with q of rank {}", a.mask->rank(), rank));
   }
+  return {};
+}
+
+// `heads` of [batch, rows, .., size] over as many of [batch, keys, .., size].
+Status read_packed(const Node& n, Attention& a) {
+  const Places& at = places(n);
+  a.batch = a.q.dim(0);
+  a.rows = a.q.dim(1);
+  a.keys = a.capacity = a.k.dim(1);
+  PTERYX_TRY(n.expect(at.k, "shape", {a.batch, a.keys, a.k.dim(2), a.size}, a.k.dims));
+  PTERYX_ASSIGN(a.heads, n.integer(at.heads));
+  if (a.keys < 1) return n.fail(Code::kInvalidArgument, "k has no rows");
+  if (a.heads < 1) return n.malformed(at.heads, "value", "at least 1", std::to_string(a.heads));
+  std::array<int64_t, 3> first{};
+  for (size_t i = 0; i < first.size(); ++i) {
+    const size_t arg = at.heads + 1U + i;
+    const int64_t packed = (i == 0 ? a.q : a.k).dim(2);
+    PTERYX_ASSIGN(first[i], n.integer(arg));
+    if (first[i] < 0 || first[i] > packed - a.heads) {
+      return n.malformed(arg, "value", fmt::format("0 to {}", packed - a.heads),
+                         std::to_string(first[i]));
+    }
+  }
+  const auto strides = [&](int64_t rows, int64_t packed, int64_t head) {
+    return Strides{rows * packed * a.size, a.size, packed * a.size, head * a.size};
+  };
+  a.q_strides = strides(a.rows, a.q.dim(2), first[0]);
+  a.k_strides = strides(a.keys, a.k.dim(2), first[1]);
+  a.v_first = first[2] * a.size;
+  a.y_strides = strides(a.rows, a.heads, 0);
   return {};
 }
 
@@ -87,12 +119,12 @@ Status read_mask(const Node& n, Attention& a) {
 }
 
 Status shape(const Node& n, Shapes& s) {
-  PTERYX_ASSIGN([[maybe_unused]] const Attention a, read_attention(n));
+  PTERYX_ASSIGN(const Attention a, read_attention(n));
   const Places& at = places(n);
   if (at.start != kNone) {
     PTERYX_ASSIGN([[maybe_unused]] const int64_t start, read_start(n, kQ, at.k, at.start));
   }
-  return s.set(n.in(kQ).dims);
+  return s.set(at.heads == kNone ? n.in(kQ).dims : Dims{a.batch, a.rows, a.heads, a.size});
 }
 
 bool gpu(const Node& n) {
@@ -106,12 +138,11 @@ bool gpu(const Node& n) {
 void weigh(const Attention& a, const HostTensor& q, const HostTensor& k, const HostTensor* mask,
            int64_t b, int64_t h, int64_t r, std::vector<double>& weights) {
   constexpr double kLowest = -3.4028234e38;
-  const int64_t from = b * a.q_strides.batch + h * a.q_strides.head + r * a.q_strides.row;
+  const int64_t from = a.q_strides.at(b, h, r);
   double peak = kLowest;
   for (size_t c = 0; c < weights.size(); ++c) {
     const auto key = static_cast<int64_t>(c);
-    const int64_t at =
-        b * a.k_strides.batch + h / a.group * a.k_strides.head + key * a.k_strides.row;
+    const int64_t at = a.k_strides.at(b, h / a.group, key);
     double score = 0;
     for (int64_t d = 0; d < a.size; ++d) score += q.number(from + d) * k.number(at + d);
     score *= a.scale;
@@ -152,18 +183,19 @@ Status cpu(const Node& n, const Host& host) {
   const HostTensor y = host.host(n.out_id());
   const HostTensor mask = a.mask ? host.host(a.mask->id) : HostTensor{};
   std::vector<double> weights;
+  Strides v_strides = a.k_strides;
+  v_strides.first = a.v_first;
   for (int64_t item = 0; item < a.batch * a.heads * a.rows; ++item) {
     const int64_t r = item % a.rows;
     const int64_t h = item / a.rows % a.heads;
     const int64_t b = item / a.rows / a.heads;
     weights.resize(static_cast<size_t>(a.causal ? std::min(a.keys, start + r + 1) : a.keys));
     weigh(a, q, k, a.mask ? &mask : nullptr, b, h, r, weights);
-    const int64_t to = b * a.q_strides.batch + h * a.q_strides.head + r * a.q_strides.row;
+    const int64_t to = a.y_strides.at(b, h, r);
     for (int64_t d = 0; d < a.size; ++d) {
       double sum = 0;
       for (size_t c = 0; c < weights.size(); ++c) {
-        sum += weights[c] * v.number(b * a.k_strides.batch + h / a.group * a.k_strides.head +
-                                     static_cast<int64_t>(c) * a.k_strides.row + d);
+        sum += weights[c] * v.number(v_strides.at(b, h / a.group, static_cast<int64_t>(c)) + d);
       }
       y.put(to + d, sum);
     }
@@ -225,6 +257,10 @@ constexpr Arg kCustomArgs[] = {in("q", kFloats, 4, 4),
 constexpr Arg kWholeArgs[] = {in("q", kFloats, 3),        cache(in("k", kFloats, 3)),
                               cache(in("v", kFloats, 3)), optional_in("attn_mask", kMasks),
                               optional_number("scale"),   out("y", kFloats)};
+constexpr Arg kPackedArgs[] = {
+    in("q", kFloats, 4, 4), in("k", kFloats, 4, 4),   in("v", kFloats, 4, 4),
+    number("heads"),        number("q_head"),         number("k_head"),
+    number("v_head"),       optional_number("scale"), out("y", kFloats)};
 constexpr Arg kUpdateArgs[] = {in("value", kFloats, 4, 4), written_cache("cache"),
                                number("start_pos"), any("y")};
 
@@ -252,6 +288,7 @@ constexpr Row kRows[] = {
      kCustomArgs,
      {.start = 3, .mask = 4, .dropout = 5, .causal = 6, .scale = 7}},
     {"et_vk.sdpa.default", {}, kWholeArgs, {.mask = 3, .scale = 4}},
+    {kPackedOp, {}, kPackedArgs, {.scale = 7, .heads = 3}},
 };
 
 }  // namespace
@@ -269,7 +306,8 @@ Result<Attention> read_attention(const Node& n) {
   a.size = a.q.dim(-1);
   if (has(n, at.mask)) a.mask = n.in(at.mask);
   PTERYX_TRY(n.expect(at.v, "shape", a.k.dims, a.v.dims));
-  PTERYX_TRY(at.start == kNone ? read_whole(n, a) : read_cached(n, a));
+  const auto read = at.heads != kNone ? read_packed : at.start == kNone ? read_whole : read_cached;
+  PTERYX_TRY(read(n, a));
   for (const uint8_t x : {at.new_k, at.new_v}) {
     if (x == kNone) continue;
     PTERYX_TRY(n.expect(x, "shape", {a.batch, a.rows, a.k.dim(2), a.size}, n.in(x).dims));

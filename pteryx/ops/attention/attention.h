@@ -24,6 +24,7 @@ struct Places {
   uint8_t dropout = kNone;
   uint8_t causal = kNone;
   uint8_t scale = kNone;
+  uint8_t heads = kNone;  // of a call over packed heads, followed by the first one of q, k and v
 };
 
 // Elements between neighbours of a dim.
@@ -31,6 +32,11 @@ struct Strides {
   int64_t batch = 0;
   int64_t head = 0;
   int64_t row = 0;
+  int64_t first = 0;  // before the first element
+
+  int64_t at(int64_t b, int64_t h, int64_t r) const {
+    return first + b * batch + h * head + r * row;
+  }
 };
 
 struct Attention {
@@ -47,8 +53,10 @@ struct Attention {
   int64_t capacity = 0;  // rows of the caches, or keys
   bool causal = false;
   double scale = 1;
-  Strides q_strides;  // of the result as well
-  Strides k_strides;
+  Strides q_strides;
+  Strides k_strides;    // of v as well, but for
+  int64_t v_first = 0;  // where that begins
+  Strides y_strides;
   std::array<int64_t, 4> mask_strides{};  // batch, head, row, key
 };
 
@@ -56,6 +64,12 @@ const Places& places(const Node& n);
 // Everything but the position of q's first row, which may be live. Errors: kInvalidArgument for
 // shapes that contradict each other, kUnsupported for dropout.
 Result<Attention> read_attention(const Node& n);
+// "pteryx.attention": q, k, v, heads, q_head, k_head, v_head, scale?, y, over whole tensors of
+// packed heads: q [batch, rows, .., size], k and v [batch, keys, .., size], of whose heads a call
+// has `heads` from q_head, k_head and v_head on; y [batch, rows, heads, size]. q, k and v may be
+// one.
+inline constexpr const char* kPackedOp = "pteryx.attention";
+
 // Where q's first row stands: 0 where an operator has no caches.
 LiveInt start_of(const Node& n);
 

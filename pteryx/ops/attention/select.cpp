@@ -35,10 +35,11 @@ template <typename Params>
 Params make_params(const Attention& a, LiveInt start, int64_t units, const Splits& splits) {
   const auto& m = a.mask_strides;
   const auto packed = [](const Strides& s) {
-    return std::array<uint32_t, 4>{u32(s.batch), u32(s.head), u32(s.row), 0};
+    return std::array<uint32_t, 4>{u32(s.batch), u32(s.head), u32(s.row), u32(s.first)};
   };
   return {.q_strides = packed(a.q_strides),
           .k_strides = packed(a.k_strides),
+          .y_strides = packed(a.y_strides),
           .mask_strides = {u32(m[0]), u32(m[1]), u32(m[2]), u32(m[3])},
           .heads = u32(a.heads),
           .group = u32(a.group),
@@ -51,7 +52,8 @@ Params make_params(const Attention& a, LiveInt start, int64_t units, const Split
           .split_keys = u32(splits.keys),
           .items = u32(units),
           .quads = u32(quads(a.size)),
-          .capacity = u32(a.capacity)};
+          .capacity = u32(a.capacity),
+          .v_first = u32(a.v_first)};
 }
 
 // The options and tensors that the kernels of a call have in common.
@@ -196,7 +198,7 @@ Status plan_decode_subgroup(const Node& n, Plan& p) {
 bool fits_decode_subgroup(const Node& n, const gpu::Caps& caps) {
   const auto a = read_attention(n);
   if (!a.ok() || a->rows > kDecodeRows || items(*a) > kCounters ||
-      decode_cut(*a, 1, caps).threads == 0) {
+      places(n).heads != Places::kNone || decode_cut(*a, 1, caps).threads == 0) {
     return false;
   }
   return std::max({a->heads, a->batch * a->rows, many_groups(caps)}) <= caps.max_workgroups_per_dim;

@@ -176,7 +176,48 @@ Drawn whole_attention(std::string_view op, Draw& d) {
   return {call, {1e-4, 1e-3}, std::vector<TestTensor>{y}};
 }
 
+// Some heads of tensors that have more.
+Drawn packed_attention(std::string_view op, Draw& d) {
+  const DType t = d.chance(0.3) ? DType::kF16 : DType::kF32;
+  const int64_t size = 8;
+  const int64_t batch = d.integer(1, 2);
+  const int64_t rows = d.chance(0.3) ? 1 : d.integer(1, 40);
+  const int64_t keys = d.integer(1, d.chance(0.2) ? 300 : 40);
+  const int64_t heads = d.integer(1, 3);
+  const int64_t q_heads = heads + d.integer(0, 2);
+  const int64_t k_heads = heads + d.integer(0, 2);
+  const int64_t q_head = d.integer(0, q_heads - heads);
+  const int64_t k_head = d.integer(0, k_heads - heads);
+  const int64_t v_head = d.integer(0, k_heads - heads);
+  const TestTensor q = d.values(t, {batch, rows, q_heads, size});
+  const TestTensor k = d.values(t, {batch, keys, k_heads, size});
+  const TestTensor v = d.values(t, {batch, keys, k_heads, size});
+  const bool scaled = d.chance(0.5);
+  const double scale = scaled ? d.real(0.1, 1) : 1 / std::sqrt(static_cast<double>(size));
+  TestTensor y = d.values(t, {batch, rows, heads, size});
+  for (int64_t i = 0; i < batch * rows * heads; ++i) {
+    const int64_t h = i % heads;
+    const int64_t b = i / heads / rows;
+    const auto of = [&](const TestTensor& x, int64_t key, int64_t first, int64_t e) {
+      return x.data[at(((b * keys + key) * k_heads + first + h) * size + e)];
+    };
+    const std::vector<double> row = attend(
+        size, keys, scale,
+        [&](int64_t e) { return q.data[at((i / heads * q_heads + q_head + h) * size + e)]; },
+        [&](int64_t c, int64_t e) { return of(k, c, k_head, e); },
+        [&](int64_t c, int64_t e) { return of(v, c, v_head, e); }, [](int64_t) { return 0.0; });
+    std::copy(row.begin(), row.end(), y.data.begin() + i * size);
+  }
+  Case call{std::string(op)};
+  call.in(q).in(k).in(v).integer(heads).integer(q_head).integer(k_head).integer(v_head);
+  scaled ? call.number(scale) : call.none();
+  call.out(t, y.dims);
+  return {call, t == DType::kF16 ? Tolerance{2e-3, 1e-2} : Tolerance{1e-4, 1e-3},
+          std::vector<TestTensor>{y}};
+}
+
 Drawn draw_attention(std::string_view op, Draw& d) {
+  if (is(op, "pteryx.attention")) return packed_attention(op, d);
   if (is(op, "update_cache")) return cache_update(op, d);
   return is(op, "et_vk.sdpa") ? whole_attention(op, d) : cached_attention(op, d);
 }
@@ -365,7 +406,7 @@ std::vector<Generator> attention_generators() {
   return {
       {"Attention",
        {"sdpa_with_kv_cache.default", "llama.custom_sdpa.default", "et_vk.sdpa.default",
-        "update_cache.default"},
+        "pteryx.attention", "update_cache.default"},
        draw_attention},
       {"Rope",
        {"et_vk.apply_rotary_emb.default", "et_vk.apply_rotary_emb_hf.default",

@@ -1,5 +1,6 @@
 // What the attention kernels share: sizes and strides of a call, which keys a row sees, the softmax's exp.
-// Offsets count elements; params.quads is size4. q and y are addressed by q_strides, k and v by k_strides: (batch, head, row).
+// Offsets count elements; params.quads is size4. strides are (batch, head, row, where it begins); v has those of k, but for
+// v_first.
 // Rows of whole groups of four elements are bound as vectors, others element by element (f16: two to a word).
 #option size 1..1024
 #option has_mask
@@ -9,9 +10,9 @@
 #include "common/live.wgsl"
 
 struct Params {
-  q_strides: vec4<u32>, k_strides: vec4<u32>, mask_strides: vec4<u32>,
+  q_strides: vec4<u32>, k_strides: vec4<u32>, y_strides: vec4<u32>, mask_strides: vec4<u32>,
   heads: u32, group: u32, rows: u32, fixed_keys: u32, start: u32, causal: u32, scale: f32,
-  splits: u32, split_keys: u32, items: u32, quads: u32, capacity: u32
+  splits: u32, split_keys: u32, items: u32, quads: u32, capacity: u32, v_first: u32
 }
 @group(0) @binding(0) var<uniform> params: Params;
 
@@ -45,10 +46,16 @@ fn keys_of(row: u32) -> u32 {
 fn live_splits() -> u32 { return (keys() + params.split_keys - 1u) / params.split_keys; }
 
 fn q_offset(batch: u32, head: u32, row: u32) -> u32 {
-  return batch * params.q_strides.x + head * params.q_strides.y + row * params.q_strides.z;
+  return batch * params.q_strides.x + head * params.q_strides.y + row * params.q_strides.z + params.q_strides.w;
+}
+fn y_offset(batch: u32, head: u32, row: u32) -> u32 {
+  return batch * params.y_strides.x + head * params.y_strides.y + row * params.y_strides.z;
 }
 fn k_offset(batch: u32, head: u32, key: u32) -> u32 {
-  return batch * params.k_strides.x + head / params.group * params.k_strides.y + key * params.k_strides.z;
+  return batch * params.k_strides.x + head / params.group * params.k_strides.y + key * params.k_strides.z + params.k_strides.w;
+}
+fn v_offset(batch: u32, head: u32, key: u32) -> u32 {
+  return batch * params.k_strides.x + head / params.group * params.k_strides.y + key * params.k_strides.z + params.v_first;
 }
 
 // A score with what the mask adds to it, or without a key that it keeps out.

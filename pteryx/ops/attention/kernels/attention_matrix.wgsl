@@ -116,6 +116,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let all_see = keys_of(block_row);
   let end = keys_of(min(block_row + block - 1u, last));
   let k_at = k_offset(batch, head, 0u);
+  let v_at = v_offset(batch, head, 0u);
   let k_row = params.k_strides.z;
 
 #for i in 0..loads
@@ -123,7 +124,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let load_column_$(i) = (local + $(128 * i)u) % eights;
   var next_$(i) = eight_k(k_at + min(load_row_$(i), end - 1u) * k_row, load_column_$(i));
 #if separate
-  var next_v_$(i) = eight_v(k_at + min(load_row_$(i), end - 1u) * k_row, load_column_$(i));
+  var next_v_$(i) = eight_v(v_at + min(load_row_$(i), end - 1u) * k_row, load_column_$(i));
 #end
 #end
 
@@ -180,9 +181,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #for i in 0..loads
 #if separate
     next_$(i) = eight_k(k_at + min(first + tile + load_row_$(i), end - 1u) * k_row, load_column_$(i));
-    next_v_$(i) = eight_v(k_at + min(first + tile + load_row_$(i), end - 1u) * k_row, load_column_$(i));
+    next_v_$(i) = eight_v(v_at + min(first + tile + load_row_$(i), end - 1u) * k_row, load_column_$(i));
 #else
-    let next_v_$(i) = eight_v(k_at + min(first + load_row_$(i), end - 1u) * k_row, load_column_$(i));
+    let next_v_$(i) = eight_v(v_at + min(first + load_row_$(i), end - 1u) * k_row, load_column_$(i));
 #end
 #end
 #for j in 0..across
@@ -281,7 +282,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   }
 
   total += subgroupShuffleXor(total, 1u);
-  let y_at = q_offset(batch, head, row);
+  let y_at = y_offset(batch, head, row);
   let is_row = block_row + owner * 16u + line <= last;
 #for first_slab in 0..(slabs + across - 1) / across
   workgroupBarrier();

@@ -40,5 +40,5 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #include "attention/common/join.wgsl"
   let row = item % params.rows;
   let head = item / params.rows % params.heads;
-  put4_y(q_offset(item / params.rows / params.heads, head, row), local, sum / total);
+  put4_y(y_offset(item / params.rows / params.heads, head, row), local, sum / total);
 }

@@ -97,7 +97,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       for (var key = slot; key < min(tile, end - first); key += slots) {
         let weight = weights[key];
         total += weight;
-        sum += weight * load4_v(k_offset(batch, head, first + key), column);
+        sum += weight * load4_v(v_offset(batch, head, first + key), column);
       }
     }
   }
@@ -116,6 +116,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   partial[to + local] = sum;
   if (local == 0u) { partial[to + size4] = vec4<f32>(peak, total, 0.0, 0.0); }
 #else
-  put4_y(at, local, sum / total);
+  put4_y(y_offset(batch, head, row), local, sum / total);
 #end
 }

@@ -119,7 +119,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
           select(vec4<f32>(0.0), decay4(score[c] - peak), vec4<u32>(first + key) < limit);
     }
     for (var i = local; i < count * size4; i += threads) {
-      kv[i / size4 * pitch + i % size4] = load4_v(k_offset(batch, head, first + i / size4), i % size4);
+      kv[i / size4 * pitch + i % size4] = load4_v(v_offset(batch, head, first + i / size4), i % size4);
     }
     workgroupBarrier();
     total *= fade;
@@ -142,12 +142,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     }
     workgroupBarrier();
   }
+  let to = vec4<u32>(y_offset(batch, head, row.x), y_offset(batch, head, row.y), y_offset(batch, head, row.z),
+                     y_offset(batch, head, row.w));
   for (var c = 0u; c < columns; c++) {
     let j = lane + 8u * c;
     if (j >= size4) { continue; }
-    if (first_row < params.rows) { put4_y(at.x, j, sum_x[c] / total.x); }
-    if (first_row + 1u < params.rows) { put4_y(at.y, j, sum_y[c] / total.y); }
-    if (first_row + 2u < params.rows) { put4_y(at.z, j, sum_z[c] / total.z); }
-    if (first_row + 3u < params.rows) { put4_y(at.w, j, sum_w[c] / total.w); }
+    if (first_row < params.rows) { put4_y(to.x, j, sum_x[c] / total.x); }
+    if (first_row + 1u < params.rows) { put4_y(to.y, j, sum_y[c] / total.y); }
+    if (first_row + 2u < params.rows) { put4_y(to.z, j, sum_z[c] / total.z); }
+    if (first_row + 3u < params.rows) { put4_y(to.w, j, sum_w[c] / total.w); }
   }
 }
