@@ -53,15 +53,9 @@ constexpr std::string_view kNot = "select(ct(0), ct(1), x == 0)";
 
 // The rules that gelu's `approximate` picks from, and bitwise_not of bool.
 constexpr Row kGeluErf = {
-    "gelu",      "",
-    Form::kText, "0.5 * x * (1.0 + erf_of(x * 0.70710678))",
-    "",          [](double x, P) { return 0.5 * x * (1 + std::erf(x * std::sqrt(0.5))); }};
-constexpr Row kGeluTanh = {"gelu_tanh",
-                           "",
-                           Form::kText,
-                           "0.5 * x * (1.0 + tanh_of(0.79788456 * (x + 0.044715 * x * x * x)))",
-                           "",
-                           [](double x, P) {
+    "gelu",       "", Form::kText,
+    "gelu_of(x)", "", [](double x, P) { return 0.5 * x * (1 + std::erf(x * std::sqrt(0.5))); }};
+constexpr Row kGeluTanh = {"gelu_tanh", "", Form::kText, "gelu_tanh_of(x)", "", [](double x, P) {
                              const double inner = 0.7978845608028654 * (x + 0.044715 * x * x * x);
                              return 0.5 * x * (1 + std::tanh(inner));
                            }};
@@ -133,7 +127,7 @@ constexpr Row kRows[] = {
      [](double x, P) { return std::atanh(x); }},
     {"aten.erf.default", "aten::erf.out", Form::kPlain, "erf_of(x)", "",
      [](double x, P) { return std::erf(x); }},
-    {"aten.relu.default", "aten::relu.out", Form::kPlain, "at_least(x, 0.0)", "max(x, 0)",
+    {"aten.relu.default", "aten::relu.out", Form::kPlain, "relu_of(x)", "max(x, 0)",
      [](double x, P) { return x < 0 ? 0.0 : x; },
      [](int64_t x, Ints) { return std::max<int64_t>(x, 0); }},
     {"aten.relu6.default", "", Form::kPlain, "at_most(at_least(x, 0.0), 6.0)", "clamp(x, 0, 6)",
@@ -141,7 +135,7 @@ constexpr Row kRows[] = {
      [](int64_t x, Ints) { return std::clamp<int64_t>(x, 0, 6); }},
     {"aten.sigmoid.default", "aten::sigmoid.out", Form::kPlain, "sigmoid_of(x)", "",
      [](double x, P) { return sigmoid(x); }},
-    {"aten.silu.default", "aten::silu.out", Form::kPlain, "x * sigmoid_of(x)", "",
+    {"aten.silu.default", "aten::silu.out", Form::kPlain, "silu_of(x)", "",
      [](double x, P) { return x * sigmoid(x); }},
     {"aten.hardsigmoid.default", "aten::hardsigmoid.out", Form::kPlain,
      "at_most(at_least(x + 3.0, 0.0), 6.0) / 6.0", "",

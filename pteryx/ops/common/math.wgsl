@@ -152,3 +152,8 @@ fn logit_of(x: f32, eps: f32) -> f32 {
   let z = select(x, at_most(at_least(x, eps), 1.0 - eps), eps >= 0.0);
   return log_of(z / (1.0 - z));
 }
+
+fn relu_of(x: f32) -> f32 { return at_least(x, 0.0); }
+fn silu_of(x: f32) -> f32 { return x * sigmoid_of(x); }
+fn gelu_of(x: f32) -> f32 { return 0.5 * x * (1.0 + erf_of(x * 0.70710678)); }
+fn gelu_tanh_of(x: f32) -> f32 { return 0.5 * x * (1.0 + tanh_of(0.79788456 * (x + 0.044715 * x * x * x))); }

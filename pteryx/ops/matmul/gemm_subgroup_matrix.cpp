@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/ops/matmul/kernels.h"
 #include "pteryx/ops/matmul/routes.h"
+#include "pteryx/ops/shaders/conv_pack_halves.h"
 #include "pteryx/ops/shaders/matmul_f16_rows.h"
 #include "pteryx/ops/shaders/matmul_subgroup_matrix.h"
 
@@ -32,11 +33,26 @@ Result<Tensor> plan_f16_rows(const Node& n, Plan& p, const MatMul& d, const Matr
   return y;
 }
 
+// Rows [rows, k] of a constant as halves, made once; nullopt where they are not such.
+std::optional<Result<Tensor>> halves_of(const Node& n, Plan& p, const Matrix& x, int64_t rows,
+                                        int64_t row_step, int64_t k) {
+  if (!n.is_constant(x.tensor) || x.tensor.dtype != DType::kF32 || row_step != k || k % 8 != 0)
+    return std::nullopt;
+  const int64_t items = rows * k / 8;
+  const shaders::ConvPackHalvesParams params{
+      .taps = 1, .in_channels = u32(k), .wide_in = u32(k), .k = u32(k), .items = u32(items)};
+  return p.relaid(n, x.tensor, "halves", DType::kF16, {rows, k},
+                  {.shader = &shaders::conv_pack_halves,
+                   .options = {{"order", "taps"}},
+                   .params = bytes_of(params),
+                   .grid = per_element(items, p.caps())});
+}
+
 // How results leave a tile: `store` of matmul_subgroup_matrix.wgsl.
 std::string store_of(const MatMul& d, const MatrixPlan& t) {
   if (t.splits > 1) return "parts";
   const bool whole = d.n % t.tile.columns() == 0 && d.k % t.tile.depth == 0;
-  if (whole && d.y.dtype == DType::kF32 && !d.add && d.alpha == 1) return "whole";
+  if (whole && d.y.dtype == DType::kF32 && d.is_plain()) return "whole";
   return d.n % 4 == 0 ? "fours" : "elements";
 }
 
@@ -53,9 +69,20 @@ bool suits_subgroup_matrix(const MatMul& d, const gpu::Caps& /*caps*/) {
 }
 
 template <MatrixSize Size>
-Status plan_subgroup_matrix(const Node& n, Plan& p, const MatMul& d) {
+Status plan_subgroup_matrix(const Node& n, Plan& p, const MatMul& given) {
+  MatMul d = given;
   const MatrixPlan t = plan_matrix(Size, product(d), p.caps());
-  const bool constant = n.is_constant(d.b.tensor);
+  const bool constant = n.is_constant(d.b.tensor) || n.is_constant(d.a.tensor);
+  if (d.batches == 1 && d.b_along_k()) {
+    if (auto b = halves_of(n, p, d.b, d.n, d.b.column, d.k)) {
+      PTERYX_ASSIGN(d.b.tensor, std::move(*b));
+    }
+  }
+  if (d.batches == 1 && d.a.column == 1) {
+    if (auto a = halves_of(n, p, d.a, d.m, d.a.row, d.k)) {
+      PTERYX_ASSIGN(d.a.tensor, std::move(*a));
+    }
+  }
   const int64_t fill_m = up(d.m, t.tile.rows()) * t.tile.rows();
   const int64_t fill_n = up(d.n, t.tile.columns()) * t.tile.columns();
   const bool ready = is_ready(d, t);
@@ -65,10 +92,8 @@ Status plan_subgroup_matrix(const Node& n, Plan& p, const MatMul& d) {
   }
   const std::string store = store_of(d, t);
   MatMul first = d;
-  if (t.splits > 1) {
-    first.add.reset();
-    first.y = p.scratch(DType::kF32, {t.splits, d.batches, fill_m, fill_n});
-  }
+  if (t.splits > 1)
+    first = d.unfinished(p.scratch(DType::kF32, {t.splits, d.batches, fill_m, fill_n}));
   Operands operands{.options = t.options(constant), .bind = {{"a", a}}};
   operands.add_b(d, Loads::kEights).add_y(first);
   operands.options.set("along_k", d.b_along_k() ? 1 : 0)

@@ -22,6 +22,7 @@ std::string_view b_load(const MatMul& d, Loads most) {
 
 Params make_params(const MatMul& d) {
   const Matrix add = d.add.value_or(Matrix{});
+  const Matrix scale = d.scale.value_or(Matrix{});
   return {.batches = u32(d.batches),
           .m = u32(d.m),
           .n = u32(d.n),
@@ -38,7 +39,9 @@ Params make_params(const MatMul& d) {
           .alpha = static_cast<float>(d.alpha),
           .beta = static_cast<float>(d.beta),
           .splits = 1,
-          .chunk = u32(d.k)};
+          .chunk = u32(d.k),
+          .scale_row = u32(scale.row),
+          .scale_column = u32(scale.column)};
 }
 
 bool a_in(const MatMul& d, int64_t neighbours) {
@@ -59,9 +62,19 @@ Operands& Operands::add_b(const MatMul& d, Loads most) {
   bind.push_back({"b", d.b.tensor});
   return *this;
 }
-Operands& Operands::add_y(const MatMul& d) {
-  options.set("has_add", d.add ? 1 : 0).set("row_words", in_row_words(d.y.dtype, d.n) ? 1 : 0);
+Operands& Operands::add_slots(const MatMul& d) {
+  options.set("has_add", d.add ? 1 : 0)
+      .set("activation", std::string(kActivationNames[static_cast<size_t>(d.activation)]))
+      .set("has_scale", d.scale ? 1 : 0)
+      .set("has_residual", d.residual ? 1 : 0);
   if (d.add) bind.push_back({"add", d.add->tensor});
+  if (d.scale) bind.push_back({"scale", d.scale->tensor});
+  if (d.residual) bind.push_back({"residual", *d.residual});
+  return *this;
+}
+Operands& Operands::add_y(const MatMul& d) {
+  options.set("row_words", in_row_words(d.y.dtype, d.n) ? 1 : 0);
+  add_slots(d);
   bind.push_back({"y", d.y});
   return *this;
 }
@@ -69,15 +82,13 @@ Operands& Operands::add_y(const MatMul& d) {
 Status plan_merge(const Node& n, Plan& p, const MatMul& d, const Tensor& parts, int64_t splits,
                   int64_t fill_m, int64_t fill_n) {
   const auto params = make_params(d);
-  std::vector<Bind> bind = {{"parts", parts}};
-  if (d.add) bind.push_back({"add", d.add->tensor});
-  bind.push_back({"y", d.y});
+  Operands operands{.options = {{"splits", splits}, {"fill_m", fill_m}, {"fill_n", fill_n}},
+                    .bind = {{"parts", parts}}};
+  operands.add_slots(d);
+  operands.bind.push_back({"y", d.y});
   return p.dispatch(n, {.shader = &shaders::matmul_merge,
-                        .options = {{"has_add", d.add ? 1 : 0},
-                                    {"splits", splits},
-                                    {"fill_m", fill_m},
-                                    {"fill_n", fill_n}},
-                        .bind = std::move(bind),
+                        .options = std::move(operands.options),
+                        .bind = std::move(operands.bind),
                         .params = bytes_of(params),
                         .grid = per_element(words(d.y.numel(), d.y.dtype), p.caps())});
 }

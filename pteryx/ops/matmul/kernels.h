@@ -26,7 +26,9 @@ struct Operands {
 
   Operands& add_a(const MatMul& d);
   Operands& add_b(const MatMul& d, Loads most);
-  // y, and what its epilogue adds.
+  // What epilogue.wgsl reads.
+  Operands& add_slots(const MatMul& d);
+  // y, with those.
   Operands& add_y(const MatMul& d);
 };
 

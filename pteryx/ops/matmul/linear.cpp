@@ -39,15 +39,13 @@ Status multiply(const Node& n, Plan& p, QLinear d) {
   sums.bias.reset();
   sums.residual.reset();
   PTERYX_TRY(F(n, p, product_of(sums)));
-  return qlinear::plan_merge(n, p, d, sums.y, 1, 1, 1);
+  return qlinear::plan_merge(n, p, d, {sums.y, 1, 1, 1, 0});
 }
 
 // ---------------------------------------------------------------- few rows
 
 constexpr int64_t kMostRows = 8;
 constexpr int64_t kMostPairedRows = 4;  // with two columns for each
-// Enough invocations to hide the latency of memory on the largest GPUs.
-constexpr int64_t kEnoughInvocations = 131072;
 
 bool in_pairs(const QLinear& d) { return d.gated || (d.rotation && d.rotation->halves); }
 
@@ -63,7 +61,8 @@ Status gemv_layer(const Node& n, Plan& p,
   Fold f{
       .team = 32, .workgroup = 128, .block = std::bit_floor(std::min(p.caps().subgroup_min, 32U))};
   // Small products need more invocations for each result to keep the memory busy.
-  while (f.team < 256 && f.team * 8 < d.k && units * f.team < kEnoughInvocations) f.team *= 2;
+  const int64_t enough = p.caps().sizes.enough_invocations();
+  while (f.team < 256 && f.team * 8 < d.k && units * f.team < enough) f.team *= 2;
   f.workgroup = std::max(f.workgroup, f.team);
   Options options = f.options()
                         .set("rows", d.m)
@@ -74,6 +73,7 @@ Status gemv_layer(const Node& n, Plan& p,
   std::vector<Bind> bind = {{"x", d.x}, {"weight", d.weight}};
   if (d.norm) bind.push_back({"norm", *d.norm});
   if (d.rotation) {
+    options.set("halves", d.rotation->halves ? 1 : 0);
     qlinear::set_rotation(d, options, bind);
   } else {
     qlinear::bind_results(d, bind);

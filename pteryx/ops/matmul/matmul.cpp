@@ -2,6 +2,9 @@
 // BSD-3-Clause
 #include "pteryx/ops/matmul/matmul.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "pteryx/ops/strided.h"
 #include "pteryx/ops/table.h"
 
@@ -12,11 +15,21 @@ namespace {
 struct Form {
   std::span<const Arg> args;
   int8_t a, b, add, beta, alpha;
-  uint8_t rank;  // of the operands; 0: any, with b as [N, K]
+  uint8_t rank;        // of the operands; 0: any, with b as [N, K]
+  bool slots = false;  // has kActivation and what follows
 };
+enum Slot : uint8_t { kActivation = 3, kScale, kResidual, kTransposed };
 
 constexpr Arg kBias{.name = "bias", .max_rank = 1, .optional = true};
 constexpr Arg kLinearArgs[] = {in("x", kAnyType, 1), in("weight", kAnyType, 2, 2), kBias, out("y")};
+constexpr Arg kFusedArgs[] = {in("x", kFloats, 1),
+                              in("weight", kFloats, 2, 2),
+                              {.name = "bias", .types = kFloats, .max_rank = 1, .optional = true},
+                              text("activation"),
+                              optional_in("scale", kFloats),
+                              optional_in("residual", kFloats),
+                              optional_number("transposed"),
+                              out("y", kFloats)};
 constexpr Arg kMmArgs[] = {in("a", kAnyType, 2, 2), in("b", kAnyType, 2, 2), out("y")};
 constexpr Arg kBmmArgs[] = {in("a", kAnyType, 3, 3), in("b", kAnyType, 3, 3), out("y")};
 constexpr Arg kAddmmArgs[] = {in("self"),
@@ -39,6 +52,7 @@ struct Row {
 };
 constexpr Row kRows[] = {
     {"aten.linear.default", "aten::linear.out", {kLinearArgs, 0, 1, 2, -1, -1, 0}},
+    {kFusedLinear, "", {kFusedArgs, 0, 1, 2, -1, -1, 0, true}},
     {"aten.mm.default", "aten::mm.out", {kMmArgs, 0, 1, -1, -1, -1, 2}},
     {"aten.bmm.default", "aten::bmm.out", {kBmmArgs, 0, 1, -1, -1, -1, 3}},
     {"aten.addmm.default", "aten::addmm.out", {kAddmmArgs, 1, 2, 0, 3, 4, 2}},
@@ -80,6 +94,10 @@ Result<Sizes> sizes(const Node& n) {
   return s;
 }
 
+bool is_transposed(const Node& n) {
+  return form(n).slots && n.has(kTransposed) && n.flag(kTransposed);
+}
+
 bool has_add(const Node& n) {
   const Form& f = form(n);
   return f.add >= 0 && n.has(at(f.add)) && (f.beta < 0 || n.number(at(f.beta)) != 0.0);
@@ -96,7 +114,15 @@ Status shape(const Node& n, Shapes& out) {
                         fmt::format("one that broadcasts to {}", to_string(s.y)), to_string(add));
     }
   }
-  return out.set(s.y);
+  if (!f.slots) return out.set(s.y);
+  const Dims y = is_transposed(n) ? Dims{s.n, s.m} : s.y;
+  const std::string_view activation = n.text(kActivation);
+  if (!activation.empty() &&
+      std::ranges::find(kActivationNames, activation) == kActivationNames.end())
+    return n.malformed(kActivation, "value", "none, relu, silu, gelu or gelu_tanh", activation);
+  if (n.has(kScale)) PTERYX_TRY(n.expect(kScale, "shape", {s.n}, n.in(kScale).dims));
+  if (n.has(kResidual)) PTERYX_TRY(n.expect(kResidual, "shape", y, n.in(kResidual).dims));
+  return out.set(y);
 }
 
 // Products are summed in f32 on the GPU: integers are for the CPU.
@@ -115,7 +141,20 @@ MatMul transposed(const MatMul& d) {
   t.a = transposed(d.b);
   t.b = transposed(d.a);
   if (d.add) t.add = transposed(*d.add);
+  if (d.scale) t.scale = transposed(*d.scale);
   return t;
+}
+
+double activate(Activation a, double v) {
+  switch (a) {
+    case Activation::kNone: return v;
+    case Activation::kRelu: return v < 0 ? 0 : v;
+    case Activation::kSilu: return v / (1 + std::exp(-v));
+    case Activation::kGelu: return 0.5 * v * (1 + std::erf(v * std::sqrt(0.5)));
+    case Activation::kGeluTanh:
+      return 0.5 * v * (1 + std::tanh(0.7978845608028654 * (v + 0.044715 * v * v * v)));
+  }
+  return v;
 }
 
 // Plain: rows of a against columns of b, in double or in integers that wrap.
@@ -163,6 +202,10 @@ Status cpu(const Node& n, const Host& h) {
         [&](int64_t batch, int64_t m, int64_t col, double v) {
           v *= d.alpha;
           if (d.add) v += d.beta * add.number(add_at(batch, m, col));
+          v = activate(d.activation, v);
+          if (d.scale)
+            v *= h.host(d.scale->tensor.id).number(m * d.scale->row + col * d.scale->column);
+          if (d.residual) v += h.host(d.residual->id).number(y_at(batch, m, col));
           y.put(y_at(batch, m, col), v);
         });
     return {};
@@ -201,15 +244,33 @@ Result<MatMul> describe_matmul(const Node& n) {
     const Dims strides = broadcast_strides(add.dims, {s.batches, s.m, s.n});
     d.add = Matrix{add, strides[0], strides[1], strides[2]};
   }
+  if (f.slots) {
+    for (size_t i = 0; i < kActivationNames.size(); ++i) {
+      if (n.text(kActivation) == kActivationNames[i]) d.activation = static_cast<Activation>(i);
+    }
+    if (n.has(kScale)) d.scale = Matrix{n.in(kScale), 0, 0, 1};
+    if (n.has(kResidual)) d.residual = n.in(kResidual);
+    if (is_transposed(n)) d = transposed(d);
+  }
   // A single column is a single row of the transposed product, with y as it is.
   if (d.n == 1 && d.m > 1) d = transposed(d);
+  return d;
+}
+
+MatMul MatMul::unfinished(const Tensor& parts) const {
+  MatMul d = *this;
+  d.add.reset();
+  d.scale.reset();
+  d.residual.reset();
+  d.activation = Activation::kNone;
+  d.y = parts;
   return d;
 }
 
 void add_matmul(std::vector<OpDef>& table) {
   for (const Row& r : kRows) {
     table.push_back({.name = r.name,
-                     .spellings = std::span(&r.spelling, 1),
+                     .spellings = std::span(&r.spelling, r.spelling.empty() ? 0 : 1),
                      .args = r.form.args,
                      .shape = shape,
                      .plan = plan_by_route,

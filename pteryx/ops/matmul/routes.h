@@ -21,11 +21,24 @@ bool suits_subgroup_matrix(const MatMul& d, const gpu::Caps& caps);
 template <MatrixSize Size>
 Status plan_subgroup_matrix(const Node& n, Plan& p, const MatMul& d);
 
-// ThreadTile: 4 or 8, rows and columns of an invocation.
-template <int64_t ThreadTile>
+// A tile of matmul_tiled, each invocation `thread` x `thread` of it.
+struct Tile {
+  std::string_view name;
+  int64_t thread, threads_m;
+  constexpr int64_t rows() const { return thread * threads_m; }
+  constexpr int64_t columns() const { return thread * 16; }
+  constexpr int64_t workgroup_bytes() const { return (rows() + columns()) * 16 * 4; }
+  int64_t count(const MatMul& d) const;
+};
+inline constexpr Tile kLargeTile{"128x128", 8, 16};
+inline constexpr Tile kWideTile{"64x128", 8, 8};
+inline constexpr Tile kSmallTile{"64x64", 4, 16};
+
+template <const Tile& tile>
 bool fits_tiled(const MatMul& d, const gpu::Caps& caps);
 bool suits_large(const MatMul& d, const gpu::Caps& caps);
-template <int64_t ThreadTile>
+bool suits_wide(const MatMul& d, const gpu::Caps& caps);
+template <const Tile& tile>
 Status plan_tiled(const Node& n, Plan& p, const MatMul& d);
 
 bool fits_naive(const MatMul& d, const gpu::Caps& caps);
@@ -48,9 +61,11 @@ struct Routes {
       matrix<MatrixSize::kLarge>("matrix"),
       matrix<MatrixSize::kSmall>("matrix_small"),
       matrix<MatrixSize::kFew>("matrix_few"),
-      {"tiled_large", Choice<fits_tiled<8>>::call, Planned<plan_tiled<8>>::call,
+      {"tiled_large", Choice<fits_tiled<kLargeTile>>::call, Planned<plan_tiled<kLargeTile>>::call,
        Choice<suits_large>::call},
-      {"tiled", Choice<fits_tiled<4>>::call, Planned<plan_tiled<4>>::call},
+      {"tiled_wide", Choice<fits_tiled<kWideTile>>::call, Planned<plan_tiled<kWideTile>>::call,
+       Choice<suits_wide>::call},
+      {"tiled", Choice<fits_tiled<kSmallTile>>::call, Planned<plan_tiled<kSmallTile>>::call},
       {"naive", Choice<fits_naive>::call, Planned<plan_naive>::call, Choice<suits_naive>::call},
   };
 };

@@ -30,23 +30,28 @@ Status plan_rows(const Node& n, Plan& p, const MatMul& d, const Shader& shader, 
                         .grid = grid});
 }
 
+// Workgroups that fill the GPU; more than its processors hold, as they are small.
+int64_t enough_tiles(const gpu::Caps& caps) { return int64_t{caps.sizes.processors} * 9 / 4; }
+
 // Too few tiles for the GPU: cut k, so that parts of it run at once.
-int64_t splits_of(const MatMul& d, int64_t tiles, const gpu::Caps& caps) {
-  const int64_t enough = 2 * int64_t{caps.sizes.processors};
-  if (tiles == 0 || tiles * 2 > enough || d.k < 1024) return 1;
-  return std::min({d.k / 256, enough / tiles, int64_t{16}});
+int64_t splits_of(const MatMul& d, const Tile& tile, const gpu::Caps& caps) {
+  constexpr int64_t kLeastPart = 192;  // of k
+  const int64_t tiles = tile.count(d);
+  const int64_t enough = enough_tiles(caps);
+  if (tiles == 0 || tiles * 2 > enough) return 1;
+  return std::max<int64_t>(std::min({d.k / kLeastPart, enough / tiles, int64_t{16}}), 1);
 }
 
 }  // namespace
 
 Status plan_naive(const Node& n, Plan& p, const MatMul& d) {
   const auto params = make_params(d);
-  std::vector<Bind> bind = {{"a", d.a.tensor}, {"b", d.b.tensor}};
-  if (d.add) bind.push_back({"add", d.add->tensor});
-  bind.push_back({"y", d.y});
+  Operands operands{.options = {}, .bind = {{"a", d.a.tensor}, {"b", d.b.tensor}}};
+  operands.add_slots(d);
+  operands.bind.push_back({"y", d.y});
   return p.dispatch(n, {.shader = &shaders::matmul_naive,
-                        .options = {{"has_add", d.add ? 1 : 0}},
-                        .bind = std::move(bind),
+                        .options = std::move(operands.options),
+                        .bind = std::move(operands.bind),
                         .params = bytes_of(params),
                         .grid = per_element(words(d.y.numel(), d.y.dtype), p.caps())});
 }
@@ -85,34 +90,38 @@ Status plan_gemv(const Node& n, Plan& p, const MatMul& d) {
                    f.grid(units, p.caps()));
 }
 
-template <int64_t ThreadTile>
+int64_t Tile::count(const MatMul& d) const {
+  return d.batches * up(d.m, rows()) * up(d.n, columns());
+}
+
+template <const Tile& tile>
 Status plan_tiled(const Node& n, Plan& p, const MatMul& d) {
-  constexpr int64_t kTile = ThreadTile * 16;
-  const int64_t tiles = d.batches * up(d.m, kTile) * up(d.n, kTile);
-  const int64_t splits = splits_of(d, tiles, p.caps());
+  const int64_t splits = splits_of(d, tile, p.caps());
   auto params = make_params(d);
   MatMul first = d;
   if (splits > 1) {
-    first.add.reset();
-    first.y = p.scratch(DType::kF32, {splits, d.batches, d.m, d.n});
+    first = d.unfinished(p.scratch(DType::kF32, {splits, d.batches, d.m, d.n}));
     params.splits = u32(splits);
     params.chunk = u32(up(up(d.k, splits), 16) * 16);
   }
   Operands operands;
   operands.add_a(d).add_b(d, Loads::kFours).add_y(first);
-  operands.options.set("thread_fours", ThreadTile / 4)
+  operands.options.set("thread_fours", tile.thread / 4)
+      .set("threads_m", tile.threads_m)
       .set("along_k", d.b_along_k() ? 1 : 0)
       .set("finished", splits == 1 ? 1 : 0);
   PTERYX_TRY(p.dispatch(n, {.shader = &shaders::matmul_tiled,
                             .options = std::move(operands.options),
+                            .variant = tile.name,
                             .bind = std::move(operands.bind),
                             .params = bytes_of(params),
-                            .grid = per_group(tiles * splits, p.caps())}));
+                            .grid = per_group(tile.count(d) * splits, p.caps())}));
   return splits > 1 ? plan_merge(n, p, d, first.y, splits, 1, 1) : ok_status();
 }
 
-template Status plan_tiled<4>(const Node&, Plan&, const MatMul&);
-template Status plan_tiled<8>(const Node&, Plan&, const MatMul&);
+template Status plan_tiled<kLargeTile>(const Node&, Plan&, const MatMul&);
+template Status plan_tiled<kWideTile>(const Node&, Plan&, const MatMul&);
+template Status plan_tiled<kSmallTile>(const Node&, Plan&, const MatMul&);
 
 // ---------------------------------------------------------------- choice
 
@@ -123,17 +132,22 @@ bool fits_gemv_subgroup(const MatMul& d, const gpu::Caps& caps) {
   return fits_gemv(d, caps) && has_subgroup_fold(caps) && d.b_along_k();
 }
 // Below these sizes most of a tile would be empty, and another route is always better.
-template <int64_t ThreadTile>
+template <const Tile& tile>
 bool fits_tiled(const MatMul& d, const gpu::Caps& caps) {
-  const bool filled = ThreadTile == 4 ? d.m > 4 : d.m > 32 && d.n > 32;
-  return filled && caps.max_invocations >= 256 &&
-         caps.max_workgroup_bytes >= ThreadTile * 16 * 16 * 4 * 2;
+  const bool filled = tile.thread == 4 ? d.m > 4 : d.m > 32 && d.n > 32;
+  return filled && caps.max_invocations >= tile.threads_m * 16 &&
+         caps.max_workgroup_bytes >= tile.workgroup_bytes();
 }
-template bool fits_tiled<4>(const MatMul&, const gpu::Caps&);
-template bool fits_tiled<8>(const MatMul&, const gpu::Caps&);
-// Large tiles pay once there are enough of them for every processor of the GPU.
-bool suits_large(const MatMul& d, const gpu::Caps& /*caps*/) {
-  return d.m > 64 && d.batches * up(d.m, 128) * up(d.n, 128) >= 64;
+template bool fits_tiled<kLargeTile>(const MatMul&, const gpu::Caps&);
+template bool fits_tiled<kWideTile>(const MatMul&, const gpu::Caps&);
+template bool fits_tiled<kSmallTile>(const MatMul&, const gpu::Caps&);
+// Large tiles pay once there are enough of them for every processor of the GPU, with k cut.
+bool suits_large(const MatMul& d, const gpu::Caps& caps) {
+  return d.m > 64 && kLargeTile.count(d) * 3 >= enough_tiles(caps) * 2;
+}
+bool suits_wide(const MatMul& d, const gpu::Caps& caps) {
+  return d.m > 32 &&
+         kWideTile.count(d) * splits_of(d, kWideTile, caps) * 3 >= enough_tiles(caps) * 2;
 }
 bool fits_naive(const MatMul& /*d*/, const gpu::Caps& /*caps*/) { return true; }
 bool suits_naive(const MatMul& /*d*/, const gpu::Caps& /*caps*/) { return false; }

@@ -76,6 +76,44 @@ Drawn draw_linear(std::string_view op, Draw& d, const Sizes& s, const Kind& kind
   return {call.out(t, dims), product_tolerance(t, s.k), std::vector<TestTensor>{y}};
 }
 
+// What becomes of a linear layer's results; few combinations, each a text of its own.
+Drawn draw_fused_linear(std::string_view op, Draw& d) {
+  const Kind& kind = draw_kind(d);
+  const Sizes s = draw_sizes(d, kind);
+  const DType t = kind.type;
+  const bool transposed = kind.aligned && kind.rows == Kind::Rows::kMany;
+  const std::string activation = kind.biased ? "gelu" : (kind.aligned ? "silu" : "none");
+  const TestTensor x = d.values(t, {s.m, s.k}, -1, 1);
+  const TestTensor w = d.values(t, {s.n, s.k}, -0.3, 0.3);
+  const TestTensor bias = d.values(t, {s.n});
+  const TestTensor scale = d.values(t, {s.n});
+  const Dims dims = transposed ? Dims{s.n, s.m} : Dims{s.m, s.n};
+  const TestTensor residual = d.values(t, dims);
+  TestTensor sums{t, {s.m, s.n}, {}};
+  product(
+      sums, x, 0, s, 1, [&](int64_t k, int64_t n) { return w.data[at(n * s.k + k)]; },
+      [&](int64_t, int64_t n) { return kind.biased ? bias.data[at(n)] : 0; });
+  TestTensor y = residual;
+  for (int64_t m = 0; m < s.m; ++m) {
+    for (int64_t n = 0; n < s.n; ++n) {
+      double v = sums.data[at(m * s.n + n)];
+      if (activation == "gelu") v *= 0.5 * (1 + std::erf(v * std::sqrt(0.5)));
+      if (activation == "silu") v /= 1 + std::exp(-v);
+      const int64_t to = transposed ? n * s.m + m : m * s.n + n;
+      if (kind.aligned) v *= scale.data[at(n)];
+      y.data[at(to)] = v + (kind.biased ? residual.data[at(to)] : 0);
+    }
+  }
+  Case call{std::string(op)};
+  call.in(x).in(w);
+  kind.biased ? call.in(bias) : call.none();
+  call.text(activation);
+  kind.aligned ? call.in(scale) : call.none();
+  kind.biased ? call.in(residual) : call.none();
+  transposed ? call.flag(true) : call.none();
+  return {call.out(t, dims), product_tolerance(t, s.k), std::vector<TestTensor>{y}};
+}
+
 Drawn draw_matmul(std::string_view op, Draw& d) {
   // Halves for linear layers only, to compile less.
   const Kind drawn = draw_kind(d);
@@ -349,6 +387,7 @@ std::vector<Generator> linear_generators() {
        {"aten.linear.default", "aten.mm.default", "aten.bmm.default", "aten.addmm.default",
         "aten.baddbmm.default"},
        draw_matmul},
+      {"FusedLinear", {"pteryx.dense"}, draw_fused_linear},
       {"QLinear",
        {"et_vk.linear_q4gsw.default", "et_vk.linear_qcs4w.default",
         "aten._weight_int8pack_mm.default", "et_vk.linear_q8ta_q8csw.default",

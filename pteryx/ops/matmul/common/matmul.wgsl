@@ -7,6 +7,7 @@ struct Params {
   a_batch: u32, a_row: u32, a_column: u32,
   b_batch: u32, b_row: u32, b_column: u32,
   add_batch: u32, add_row: u32, add_column: u32,
-  alpha: f32, beta: f32, splits: u32, chunk: u32
+  alpha: f32, beta: f32, splits: u32, chunk: u32,
+  scale_row: u32, scale_column: u32
 }
 @group(0) @binding(0) var<uniform> params: Params;

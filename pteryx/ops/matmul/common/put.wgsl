@@ -1,8 +1,8 @@
 // fn put2(batch: u32, m: u32, n: u32, v: vec2<f32>): y at (m, n) and (m, n+1), n even, where they exist. Finished by
 // epilogue, or, where k is cut, parts of sums as they are. Pairs of halves are one word where every row has whole words.
 #option finished
-#require finished || (!has_add && y_type == f32)
 #include "matmul/common/epilogue.wgsl"
+#require finished || (!has_add && activation == none && !has_scale && !has_residual && y_type == f32)
 #include "common/row_words.wgsl"
 fn put2(batch: u32, m: u32, n: u32, v: vec2<f32>) {
   if (m >= params.m || n >= params.n) { return; }

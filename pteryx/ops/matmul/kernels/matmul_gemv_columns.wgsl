@@ -13,6 +13,15 @@
 #if has_add
 #option add_type f16 | f32
 #end
+#option activation none | relu | silu | gelu | gelu_tanh
+#option has_scale
+#if has_scale
+#option scale_type f16 | f32
+#end
+#option has_residual
+#if has_residual
+#option residual_type f16 | f32
+#end
 #option row_words
 #let along_k = 0
 #let finished = 1

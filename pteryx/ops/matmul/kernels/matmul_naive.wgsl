@@ -6,6 +6,15 @@
 #if has_add
 #option add_type f16 | f32
 #end
+#option activation none | relu | silu | gelu | gelu_tanh
+#option has_scale
+#if has_scale
+#option scale_type f16 | f32
+#end
+#option has_residual
+#if has_residual
+#option residual_type f16 | f32
+#end
 #tensor a read f16 | f32
 #tensor b read f16 | f32
 #include "matmul/common/matmul.wgsl"

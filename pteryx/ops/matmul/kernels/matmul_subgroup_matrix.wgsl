@@ -19,10 +19,19 @@
 #if has_add
 #option add_type f16 | f32
 #end
+#option activation none | relu | silu | gelu | gelu_tanh
+#option has_scale
+#if has_scale
+#option scale_type f16 | f32
+#end
+#option has_residual
+#if has_residual
+#option residual_type f16 | f32
+#end
 #option row_words
 #end
 #if store == whole
-#require y_type == f32 && !has_add && b_whole
+#require y_type == f32 && !has_add && activation == none && !has_scale && !has_residual && b_whole
 #end
 #require b_load != eights || b_type == f16
 #let unit_b = 8
