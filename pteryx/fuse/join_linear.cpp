@@ -150,7 +150,7 @@ class Joiner {
 
   // y = layer(x), perhaps seen as another shape, then y + r.
   void absorb_additions() {
-    if (inputs_that_vary() > 1) return;  // r could have another live size than y
+    if (varying_inputs(g_) > 1) return;  // r could have another live size than y
     const Uses uses(g_);
     std::vector<bool> gone(g_.nodes.size());
     for (uint32_t i = 0; i < g_.nodes.size(); ++i) {
@@ -202,13 +202,6 @@ class Joiner {
     set_argument(n, "widths", g_.add(std::move(widths), "widths"));
     set_argument(n, "y", g_.add(std::move(results), "results"));
     return true;
-  }
-
-  size_t inputs_that_vary() const {
-    return static_cast<size_t>(std::count_if(g_.inputs.begin(), g_.inputs.end(), [&](ValueId id) {
-      const Tensor* t = g_.tensor(id);
-      return t != nullptr && t->dynamic && numel(t->max) > 1;
-    }));
   }
 
   // Tries both orders of the summands of a node; it goes where one was taken.

@@ -9,9 +9,15 @@ std::vector<SplitWeight> run_passes(Graph& g, const OpLookup& ops, const PassOpt
   if (options.fuse && !g.has_jumps) {
     drop_narrowing(g);
     fuse_silu(g, ops);
+    simplify_movement(g, ops);
+    fuse_attention(g, ops);
+    simplify_movement(g, ops);  // of what attention has made
+    extend_conv(g, ops);
+    drop_statistics(g);
     join_linear(g, ops, options.most_constant_bytes);
     fill_slots(g, ops, options.most_constant_bytes);
     rotate_products(g, ops);
+    extend_linear(g, ops);  // behind those that look for a gate
     if (options.precision == Precision::kF16) halve_operands(g);
     fold_casts(g);  // behind passes that join data, which has one type
   }

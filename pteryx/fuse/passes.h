@@ -39,6 +39,19 @@ void drop_narrowing(Graph& g);
 // x * sigmoid(x) -> silu(x); silu(x) * y -> one node.
 void fuse_silu(Graph& g, const OpLookup& ops);
 
+// Permutations and casts that move nothing or undo each other -> views; products with transposed
+// constants -> linear layers.
+void simplify_movement(Graph& g, const OpLookup& ops);
+// Products, a softmax and what guards it -> attention, over heads where they are.
+void fuse_attention(Graph& g, const OpLookup& ops);
+
+// Activation, residual and bounds behind a convolution -> part of it.
+void extend_conv(Graph& g, const OpLookup& ops);
+// Activation, factors, residual and transposition behind a linear layer of floats -> part of it.
+void extend_linear(Graph& g, const OpLookup& ops);
+// Means and deviations of norms that nobody reads are not made.
+void drop_statistics(Graph& g);
+
 // Constants of types that the GPU does not hold, cast to floats: the result is a constant.
 void fold_casts(Graph& g);
 // Quantised linear layers over one x -> one node; y = layer(x) followed by y + r -> one node.

@@ -1,6 +1,8 @@
 // Reads and writes of a graph's values. SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/fuse/uses.h"
 
+#include <algorithm>
+
 namespace pteryx::fuse {
 
 using namespace graph;  // NOLINT(google-build-using-namespace): the graph is what passes are about
@@ -40,6 +42,13 @@ Uses::Uses(const Graph& g)
     ++reads_[index(id)];
     reader_[index(id)] = kNoNode;
   }
+}
+
+size_t varying_inputs(const Graph& g) {
+  return static_cast<size_t>(std::count_if(g.inputs.begin(), g.inputs.end(), [&](ValueId id) {
+    const Tensor* t = g.tensor(id);
+    return t != nullptr && t->dynamic && numel(t->max) > 1;
+  }));
 }
 
 bool is_call(const Node& n, std::string_view op) { return n.op != nullptr && n.op->name == op; }

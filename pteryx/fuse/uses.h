@@ -42,6 +42,10 @@ class Uses {
   std::vector<bool> stable_;
 };
 
+// Inputs whose size differs from run to run. Where there are several, values of equal bounds may
+// have different sizes.
+size_t varying_inputs(const Graph& g);
+
 bool is_call(const Node& n, std::string_view op);
 // Visits a value and, of a list, its members.
 template <typename F>

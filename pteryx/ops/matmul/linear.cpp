@@ -15,9 +15,6 @@ namespace {
 
 using qlinear::plan_around;
 
-// The product has one result, and adds a bias or a residual.
-bool is_product(const QLinear& d) { return d.more.empty() && !(d.bias && d.residual); }
-
 MatMul product_of(const QLinear& d) {
   MatMul m{.m = d.m,
            .n = d.n,
@@ -25,15 +22,16 @@ MatMul product_of(const QLinear& d) {
            .a = {d.x, d.m * d.k, d.k, 1},
            .b = {d.weight, 0, 1, d.k},
            .add = {},
+           .scale = {},
+           .residual = d.residual,
            .y = d.y};
   if (d.bias) m.add = Matrix{*d.bias, 0, 0, 1};
-  if (d.residual) m.add = Matrix{*d.residual, d.m * d.n, d.n, 1};
   return m;
 }
 
 template <auto F>
 Status multiply(const Node& n, Plan& p, QLinear d) {
-  if (is_product(d)) return F(n, p, product_of(d));
+  if (d.more.empty()) return F(n, p, product_of(d));
   QLinear sums = d;
   sums.y = p.scratch(DType::kF32, {d.m, d.n});
   sums.bias.reset();

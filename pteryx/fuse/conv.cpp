@@ -1,0 +1,144 @@
+// What stands behind a convolution becomes part of it: an activation, what is added to the result,
+// bounds.
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/ops/conv/conv.h"
+
+#include <utility>
+
+#include "pteryx/fuse/calls.h"
+#include "pteryx/fuse/chain.h"
+#include "pteryx/fuse/movement.h"
+#include "pteryx/fuse/passes.h"
+
+namespace pteryx::fuse {
+
+using namespace graph;  // NOLINT(google-build-using-namespace): the graph is what passes are about
+namespace {
+
+constexpr std::string_view kConv = "aten.convolution.default";
+constexpr std::string_view kClamped = "et_vk.conv_with_clamp.default";
+
+// y = clamp(activation(convolution) + residual, min, max), as far as there is any of it.
+struct Slots {
+  std::string_view activation;
+  ValueId residual = kNoValue;
+  ValueId min = kNoValue;
+  ValueId max = kNoValue;
+
+  bool is_bounded() const { return min != kNoValue || max != kNoValue; }
+};
+
+struct ActivationOp {
+  std::string_view op;
+  std::string_view name;  // in kActivations
+};
+constexpr ActivationOp kActivationOps[] = {{"aten.silu.default", "silu"},
+                                           {"aten.hardswish.default", "hardswish"}};
+
+class Extender {
+ public:
+  Extender(Graph& g, const OpLookup& ops) : g_(g), ops_(ops), chains_(g) {
+    one_size_ = varying_inputs(g) < 2;
+  }
+
+  void run() {
+    for (uint32_t i = 0; i < g_.nodes.size(); ++i) {
+      if (is_call(g_.nodes[i], kConv) || is_call(g_.nodes[i], kClamped)) extend(i);
+    }
+    replace_nodes(g_, std::move(made_));
+  }
+
+ private:
+  ValueId bound(ValueId id) const {
+    return id == kNoValue || std::holds_alternative<Null>(g_[id]) ? kNoValue : id;
+  }
+  bool is_literal(ValueId id) const {
+    return id == kNoValue || std::holds_alternative<double>(g_[id]) ||
+           std::holds_alternative<int64_t>(g_[id]);
+  }
+
+  // Takes in node n, which reads y and nothing else does.
+  bool take(const Node& n, ValueId y, Slots& s) {
+    for (const ActivationOp& a : kActivationOps) {
+      if (!is_call(n, a.op)) continue;
+      if (!s.activation.empty() || s.residual != kNoValue || s.is_bounded()) return false;
+      s.activation = a.name;
+      return true;
+    }
+    if (s.is_bounded()) return false;
+    if (const ValueId other = added_to(g_, n, y); other != kNoValue) {
+      if (s.residual != kNoValue || !one_size_ || !are_alike(g_, other, y) || !chains_.stays(other))
+        return false;
+      s.residual = other;
+      return true;
+    }
+    if (is_call(n, "aten.relu.default")) {
+      s.min = g_.add(0.0, "0");
+      return true;
+    }
+    if (!is_call(n, "aten.clamp.default") && !is_call(n, "aten.hardtanh.default")) return false;
+    const ValueId min = bound(n.args[1]);
+    const ValueId max = bound(n.args[2]);
+    if (!is_literal(min) || !is_literal(max)) return false;
+    s.min = min;
+    s.max = max;
+    return true;
+  }
+
+  // The call stands where the last of its parts did: all that it reads is there.
+  void extend(uint32_t first) {
+    const Node conv = g_.nodes[first];
+    for (const std::string_view name : {"x", "weight", "bias"}) {
+      if (!chains_.stays(argument(conv, name))) return;
+    }
+    Slots s{.min = bound(argument(conv, "min")), .max = bound(argument(conv, "max"))};
+    std::vector<uint32_t> parts = {first};
+    ValueId y = conv.args.back();
+    bool took = false;
+    for (uint32_t next = chains_.next(y); next != kNoNode; next = chains_.next(y)) {
+      const Node& n = g_.nodes[next];
+      const bool same = is_view(g_, n);
+      if (made_.contains(next) || !are_alike(g_, y, n.args.back()) || !(same || take(n, y, s)))
+        break;
+      parts.push_back(next);
+      took = took || !same;
+      y = n.args.back();
+    }
+    if (!took) return;
+    Node call;
+    call.delegate = conv.delegate;
+    call.call = conv.call;
+    set_call(g_, call, ops_, ops::conv::kFusedOp,
+             {{"x", argument(conv, "x")},
+              {"weight", argument(conv, "weight")},
+              {"bias", argument(conv, "bias")},
+              {"stride", argument(conv, "stride")},
+              {"padding", argument(conv, "padding")},
+              {"dilation", argument(conv, "dilation")},
+              {"transposed", argument(conv, "transposed")},
+              {"output_padding", argument(conv, "output_padding")},
+              {"groups", argument(conv, "groups")},
+              {"min", s.min},
+              {"max", s.max},
+              {"activation",
+               s.activation.empty() ? kNoValue : g_.add(std::string(s.activation), "activation")},
+              {"residual", s.residual},
+              {"y", y}});
+    for (const uint32_t part : parts) made_[part];
+    made_[parts.back()].push_back(std::move(call));
+  }
+
+  Graph& g_;
+  const OpLookup& ops_;
+  const Chains chains_;
+  Replacements made_;
+  bool one_size_ = true;  // values of equal bounds have equal sizes
+};
+
+}  // namespace
+
+void extend_conv(Graph& g, const OpLookup& ops) {
+  if (ops.find(ops::conv::kFusedOp) != nullptr) Extender(g, ops).run();
+}
+
+}  // namespace pteryx::fuse
