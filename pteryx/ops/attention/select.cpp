@@ -147,7 +147,7 @@ bool has_new_rows(const Node& n, const Attention& a) {
 
 // One row is bound by latency: its kernel does not wait for params to know where keys are. Of
 // others there would be many.
-void set_addresses(const Attention& a, Options& to) {
+void set_addresses(const Attention& a, const Splits& splits, Options& to) {
   const bool fits = std::max({a.q_strides.head, a.k_strides.head, a.k_strides.row, a.capacity}) <=
                     std::numeric_limits<int32_t>::max();
   const bool fixed = a.batch * a.rows == 1 && a.keys == 0 && fits;
@@ -157,7 +157,8 @@ void set_addresses(const Attention& a, Options& to) {
       .set("k_head", a.k_strides.head)
       .set("k_row", a.k_strides.row)
       .set("group", a.group)
-      .set("capacity", a.capacity);
+      .set("capacity", a.capacity)
+      .set("inside", splits.count * splits.keys <= a.capacity ? 1 : 0);
 }
 
 Status plan_decode_subgroup(const Node& n, Plan& p) {
@@ -176,7 +177,7 @@ Status plan_decode_subgroup(const Node& n, Plan& p) {
       .set("split", split ? 1 : 0)
       .set("passes", splits.keys > cut.keys() ? 1 : 0)
       .set("new_rows", new_rows ? 1 : 0);
-  set_addresses(a, options);
+  set_addresses(a, splits, options);
   std::vector<Bind> bind = call_tensors(n, a);
   if (new_rows) {
     bind.push_back({"k_rows", n.in(places(n).new_k)});

@@ -26,6 +26,9 @@
 #option k_row 0..2147483647   // and from a key to the next
 #option group 1..65536
 #option capacity 1..2147483647
+#option inside  // the keys of all splits are within the capacity
+#else
+#let inside = 0
 #end
 #option has_mask
 #option live_slots
@@ -111,7 +114,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let q_at = head * $(q_head)u;
   let k_at = head / $(group)u * ($(k_head)u / unit);
   const k_row = $(k_row)u / unit;
+#if !inside
   const last_key = $(capacity - 1)u;
+#end
 #else
   let batch = group.z / params.rows;
   let row = group.z % params.rows;
@@ -135,8 +140,15 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let q_$(c) = read_q(q_at / unit + column_$(c));
 #end
   var base = split * split_keys;
+#if inside
+  let first_at = k_at + (base + own) * k_row;
+#end
 #for s in 0..steps
+#if inside
+  var at_$(s) = first_at + $(s)u * teams * k_row;
+#else
   var at_$(s) = k_at + min(base + own + $(s)u * teams, last_key) * k_row;
+#end
 #end
 #for s in 0..steps
 #for c in 0..columns
@@ -286,7 +298,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     base += $(steps)u * teams;
     if (base >= min(end, (split + 1u) * split_keys)) { break; }
 #for s in 0..steps
+#if inside
+    at_$(s) += $(steps)u * teams * k_row;
+#else
     at_$(s) = k_at + min(base + own + $(s)u * teams, last_key) * k_row;
+#end
 #end
 #for s in 0..steps
 #for c in 0..columns
@@ -377,35 +393,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   }
 #if split
   if (live_splits == 1u) { return; }
-  storageBarrier();
-  workgroupBarrier();
-  if (local == 0u) {
-    is_last = select(0u, 1u, atomicAdd(&partial[item], 1u) == live_splits - 1u);
-    if (is_last == 1u) { atomicStore(&partial[item], 0u); }
-  }
-  if (workgroupUniformLoad(&is_last) == 0u) { return; }
-  storageBarrier();
-  let slot = local / size4;
-  let column = local % size4;
-  peak = lowest;
-  total = 0.0;
-  var sum = vec4<f32>(0.0);
-  for (var s = slot; s < select(0u, live_splits, slot < slots); s += slots) {
-    let begin = counters + (item * params.splits + s) * pitch;
-    let mark = vec2<f32>(bitcast<f32>(atomicLoad(&partial[begin + size])),
-                         bitcast<f32>(atomicLoad(&partial[begin + size + 1u])));
-    let part = vec4<f32>(bitcast<f32>(atomicLoad(&partial[begin + 4u * column])),
-                         bitcast<f32>(atomicLoad(&partial[begin + 4u * column + 1u])),
-                         bitcast<f32>(atomicLoad(&partial[begin + 4u * column + 2u])),
-                         bitcast<f32>(atomicLoad(&partial[begin + 4u * column + 3u])));
-    let next = max(peak, mark.x);
-    let fade = decay(peak - next);
-    let weight = decay(mark.x - next);
-    peak = next;
-    total = total * fade + weight * mark.y;
-    sum = sum * fade + weight * part;
-  }
-  let used = min(slots, live_splits);
+#include "attention/common/last_split.wgsl"
 #include "attention/common/join.wgsl"
   put4_y(q_at, local, sum / total);
 #end
