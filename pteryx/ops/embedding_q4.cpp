@@ -24,28 +24,46 @@ constexpr size_t kScales = 1;
 const Row& row(const Node& n) { return *static_cast<const Row*>(n.def().row); }
 size_t at(int8_t arg) { return static_cast<size_t>(arg); }
 
+enum class ScaleOrder : uint8_t {
+  kRows,    // [vocabulary, groups]
+  kGroups,  // [groups, vocabulary], perhaps padded
+  kBlocks,  // [vocabulary / 8, groups, 8], perhaps padded
+};
+std::string name_of(ScaleOrder order) {
+  if (order == ScaleOrder::kRows) return "rows";
+  return order == ScaleOrder::kGroups ? "groups" : "blocks";
+}
+
 struct Table {
   int64_t vocabulary = 0;
   int64_t width = 0;
   int64_t row_bytes = 0;
   int64_t group = 0;
-  bool rows_of_groups = true;  // scales are [vocabulary, groups]; false: transposed, perhaps padded
-  int64_t scale_row = 0;
+  ScaleOrder scale_order = ScaleOrder::kRows;
+  int64_t scale_row = 0;   // of blocks: the scales of eight tokens
   bool low_first = false;  // an even element is the low nibble of its byte
 
   int64_t scale_at(int64_t token, int64_t e) const {
-    return rows_of_groups ? token * scale_row + e / group : e / group * scale_row + token;
+    if (scale_order == ScaleOrder::kRows) return token * scale_row + e / group;
+    if (scale_order == ScaleOrder::kGroups) return e / group * scale_row + token;
+    return token / 8 * scale_row + e / group * 8 + token % 8;
   }
 };
 
 // Scales are [vocabulary, groups] or [vocabulary]; where a linear layer shares them, [groups,
-// vocabulary or more].
+// vocabulary or more] or [vocabulary / 8 or more, groups, 8].
 Result<Table> scaled(const Node& n, Table t, int64_t groups) {
   const Dims& d = n.in(kScales).dims;
+  if (d.rank() == 3 && d[0] * 8 >= t.vocabulary && d[1] == groups && d[2] == 8) {
+    t.scale_order = ScaleOrder::kBlocks;
+    t.scale_row = groups * 8;
+    return t;
+  }
   const bool vector = d.rank() == 1 && d[0] == t.vocabulary && groups == 1;
-  t.rows_of_groups = vector || (d.rank() == 2 && d[0] == t.vocabulary && d[1] == groups);
+  const bool rows = vector || (d.rank() == 2 && d[0] == t.vocabulary && d[1] == groups);
+  t.scale_order = rows ? ScaleOrder::kRows : ScaleOrder::kGroups;
   t.scale_row = vector ? 1 : d.back();
-  if (!t.rows_of_groups && (d.rank() != 2 || d[0] != groups || d[1] < t.vocabulary)) {
+  if (!rows && (d.rank() != 2 || d[0] != groups || d[1] < t.vocabulary)) {
     return n.expect(kScales, "shape", {t.vocabulary, groups}, d);
   }
   return t;
@@ -114,7 +132,7 @@ Status plan(const Node& n, Plan& p) {
   Options options = place_options(n, at(r.indices));
   options.set("bytes", r.bytes ? 1 : 0)
       .set("low_first", t.low_first ? 1 : 0)
-      .set("rows_of_groups", t.rows_of_groups ? 1 : 0)
+      .set("scale_order", name_of(t.scale_order))
       .set("has_zeros", has_zeros(n) ? 1 : 0);
   std::vector<Bind> bind = {
       {"weight", n.in(kWeight)}, {"scales", n.in(kScales)}, {"indices", indices}};
@@ -158,7 +176,7 @@ Status cpu(const Node& n, const Host& h) {
 constexpr DTypes kBytes = only(DType::kU8) | only(DType::kI8);
 constexpr Arg kScalesArg{.name = "scales", .types = kFloats, .min_rank = 1, .max_rank = 2};
 constexpr Arg kGroupwise[] = {in("weight", only(DType::kU8), 2, 2),
-                              kScalesArg,
+                              in("scales", kFloats, 1, 3),
                               number("group_size"),
                               row_in("indices", 0),
                               number("is_linear_weight"),

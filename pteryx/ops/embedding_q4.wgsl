@@ -3,7 +3,7 @@
 // For an id outside the table row 0 is read.
 #option bytes           // a code each, else two
 #option low_first       // of two codes
-#option rows_of_groups  // scales are [vocabulary, groups], else the transpose
+#option scale_order rows | groups | blocks  // [vocabulary, groups]; the transpose; [vocabulary / 8, groups, 8]
 #option has_zeros
 #option arg 0..63       // of the node: the indices
 #option from_end
@@ -57,10 +57,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let token = u32(max(place_indices(i / params.width, i32(params.vocabulary)), 0));
     let e = i % params.width;
     let g = e / params.group;
-#if rows_of_groups
+#if scale_order == rows
     let at = token * params.scale_row + g;
-#else
+#elif scale_order == groups
     let at = g * params.scale_row + token;
+#else
+    let at = token / 8u * params.scale_row + g * 8u + token % 8u;
 #end
     word |= encode_y(lane, (code(token, e) - zero(at)) * load_scales(at));
   }

@@ -91,18 +91,25 @@ TEST(EmbeddingQ4, NoIds) { check({10, 32, 32}, {1, 0}); }
 TEST(EmbeddingQ4, ScalesAsTheLinearLayerHasThem) {
   const Codes c{10, 64, 32};
   const TestTensor scales = random(DType::kF32, {c.vocabulary, c.groups()}, 3, 0.01, 0.1);
-  const TestTensor padded = make(DType::kF32, {c.groups(), 12}, [&](int64_t i) {
-    return i % 12 < c.vocabulary ? scales.data[at(i % 12 * c.groups() + i / 12)] : 0.0;
+  const auto scale = [&](int64_t token, int64_t group) {
+    return token < c.vocabulary ? scales.data[at(token * c.groups() + group)] : 0.0;
+  };
+  const TestTensor padded =
+      make(DType::kF32, {c.groups(), 12}, [&](int64_t i) { return scale(i % 12, i / 12); });
+  const TestTensor blocks = make(DType::kF32, {2, c.groups(), 8}, [&](int64_t i) {
+    return scale(i / 8 / c.groups() * 8 + i % 8, i / 8 % c.groups());
   });
   const TestTensor ids = some_ids(DType::kI32, {1, 4}, c.vocabulary);
-  expect_op(Case("et_vk.embedding_q4gsw.default")
-                .in(c.weight())
-                .in(padded)
-                .integer(32)
-                .in(ids)
-                .integer(1)
-                .out(DType::kF32, {1, 4, 64}),
-            {reference(c, scales, {}, ids, DType::kF32)}, {0, 1e-6});
+  for (const TestTensor& given : {padded, blocks}) {
+    expect_op(Case("et_vk.embedding_q4gsw.default")
+                  .in(c.weight())
+                  .in(given)
+                  .integer(32)
+                  .in(ids)
+                  .integer(1)
+                  .out(DType::kF32, {1, 4, 64}),
+              {reference(c, scales, {}, ids, DType::kF32)}, {0, 1e-6});
+  }
 }
 
 TEST(EmbeddingQ4, OneScaleARow) {

@@ -12,6 +12,7 @@
 #include "pteryx/ops/schema.h"
 #include "pteryx/ops/table.h"
 #include "pteryx/program/program.h"
+#include "pteryx/session/half_scales.h"
 
 namespace pteryx {
 namespace {
@@ -224,6 +225,7 @@ Result<ProgramReport> inspect(const std::string& path, const InspectOptions& opt
   PTERYX_ASSIGN(
       const ops::PlanContext context,
       make_context(options.limits.value_or(planning_caps()), options.routes, options.precision));
+  HalfScales scales(program.sources());
   ProgramReport report{path, program.file_bytes(), program.named_data().size(), {}};
   std::vector<const program::MethodRecord*> records;
   for (const program::MethodRecord& record : program.methods()) records.push_back(&record);
@@ -246,6 +248,7 @@ Result<ProgramReport> inspect(const std::string& path, const InspectOptions& opt
     if (options.limits) passes.most_constant_bytes = most_constant_bytes(*options.limits);
     for (const fuse::SplitWeight& s : fuse::run_passes(*graph, ops::lookup(), passes))
       m.splits.push_back({weight_of(*graph, s.weight), s.parts});
+    if (options.precision == Precision::kF16) scales.convert(*graph);
     m.nodes = graph->nodes.size();
     m.operators = count_operators(*graph);
     m.metadata = record.instructions.empty() && record.inputs.empty();

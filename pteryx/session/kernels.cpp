@@ -15,6 +15,7 @@
 #include "pteryx/ops/table.h"
 #include "pteryx/program/program.h"
 #include "pteryx/session/exec/decode_ahead.h"
+#include "pteryx/session/half_scales.h"
 #include "pteryx/session/inspect.h"
 #include "pteryx/session/layout.h"
 #include "pteryx/session/limits.h"
@@ -205,7 +206,7 @@ std::string nodes_text(std::span<const uint32_t> nodes) {
   return fmt::format(", node{} {}", nodes.size() == 1 ? "" : "s", fmt::join(nodes, ", "));
 }
 
-Status list_method(graph::Graph& g, const KernelOptions& options,
+Status list_method(graph::Graph& g, const KernelOptions& options, HalfScales& scales,
                    std::vector<KernelText>& kernels) {
   const Precision precision =
       options.precision.value_or(fuse::is_language_model(g) ? Precision::kF16 : Precision::kF32);
@@ -213,6 +214,7 @@ Status list_method(graph::Graph& g, const KernelOptions& options,
       g, ops::lookup(),
       {.most_constant_bytes = most_constant_bytes(options.caps), .precision = precision});
   const bool draws = fuse::append_sampling(g, ops::lookup());
+  if (precision == Precision::kF16) scales.convert(g);
   PTERYX_ASSIGN(const ops::PlanContext context,
                 make_context(options.caps, options.routes, precision));
   PTERYX_ASSIGN(const Layout layout, make_layout(g, context, {}));
@@ -238,9 +240,10 @@ Result<std::vector<KernelText>> list_kernels(const std::string& path,
   for (const program::MethodRecord& record : program.methods()) records.push_back(&record);
   std::vector<KernelText> kernels;
   size_t at = 0;
+  HalfScales scales(program.sources());
   for (auto& graph : graph::build_graphs(program, records, ops::lookup())) {
-    Status s =
-        graph.ok() ? list_method(*graph, options, kernels) : Status(std::move(graph).status());
+    Status s = graph.ok() ? list_method(*graph, options, scales, kernels)
+                          : Status(std::move(graph).status());
     const std::string& method = records[at++]->name;
     if (!s.ok())
       return std::move(s).during(fmt::format("planning method '{}' of {}", method, path));

@@ -10,6 +10,7 @@
 #include "pteryx/fuse/passes.h"
 #include "pteryx/graph/build.h"
 #include "pteryx/ops/table.h"
+#include "pteryx/session/half_scales.h"
 #include "pteryx/session/impl.h"
 #include "pteryx/session/inspect.h"
 #include "pteryx/session/limits.h"
@@ -35,6 +36,7 @@ struct SessionLoad::Impl {
   std::unique_ptr<Session::Impl> session = std::make_unique<Session::Impl>();
   ops::PlanContext context = {};
   std::vector<Planned> planned = {};
+  std::vector<SourcePtr> sources = {};  // of constants
   MemoryNeed need = {};
   exec::StateGroup* shared_states = nullptr;  // of the methods that share some
   uint64_t uploaded = 0;
@@ -51,6 +53,7 @@ struct SessionLoad::Impl {
   std::vector<const program::MethodRecord*> selected() const;
   Status build_graphs();
   Status set_caches();
+  void set_scales();
   Status plan(Planned& p);
   Status add_states(Planned& p);
   Status make_methods();
@@ -81,6 +84,7 @@ Result<bool> SessionLoad::Impl::advance() {
     case Stage::kPlans:
       PTERYX_TRY(build_graphs());
       PTERYX_TRY(set_caches());
+      set_scales();
       for (Planned& p : planned) PTERYX_TRY(plan(p));
       PTERYX_TRY(make_methods());
       stage = Stage::kMethods;
@@ -170,6 +174,14 @@ Status SessionLoad::Impl::set_caches() {
                                  all.why.empty() ? "the program has none" : all.why));
 }
 
+void SessionLoad::Impl::set_scales() {
+  HalfScales scales(session->program.sources());
+  if (options.precision == Precision::kF16 && options.testing.fuse) {
+    for (Planned& p : planned) scales.convert(p.graph);
+  }
+  sources = scales.sources();
+}
+
 Status SessionLoad::Impl::plan(Planned& p) {
   const std::string& method = p.graph.method;
   PTERYX_TRY(tell(fmt::format("planning method '{}'", method)));
@@ -207,9 +219,7 @@ Status SessionLoad::Impl::make_methods() {
     return memory_error(fmt::format("{} needs {} bytes of GPU memory, the limit is {}", name,
                                     need.gpu_total(), options.memory_limit));
   }
-  const std::span<const SourcePtr> sources = session->program.sources();
-  session->constants = std::make_unique<exec::ConstantPool>(
-      session->device, std::vector<SourcePtr>(sources.begin(), sources.end()));
+  session->constants = std::make_unique<exec::ConstantPool>(session->device, std::move(sources));
   session->constants->on_bytes([this](uint64_t bytes) {
     uploaded += bytes;
     return tell("uploading weights", uploaded, need.constants);

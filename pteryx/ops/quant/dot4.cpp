@@ -86,9 +86,13 @@ Shape shape_of(const QLinear& d, uint32_t planes, const gpu::Caps& caps) {
   return s;
 }
 
-// Four scales are one load where rows of them start at multiples of four.
-bool scales_in_fours(const QLinear& d) {
-  return d.scale_row % 4 == 0 && (d.scale_row > 0 || d.n % 4 == 0);
+// Scales that are one load: of columns that begin at a multiple of four or eight, as rows of scales
+// do.
+std::string scale_loads(const QLinear& d, uint32_t columns) {
+  const bool rows = d.scale_row % 4 == 0 && (d.scale_row > 0 || d.n % 4 == 0);
+  if (!rows || (in_pairs(d) && d.n % 8 != 0)) return "one";
+  const bool eights = d.scale_order == ScaleOrder::kBlocks && d.scales.dtype == DType::kF16;
+  return eights && columns == 8 && !in_pairs(d) ? "eight" : "four";
 }
 
 // It has eight columns in pairs then, for each row of x.
@@ -142,9 +146,9 @@ Status dot4(const Node& n, Plan& p, QLinear d) {
                      {"passes", s.holds_row(up(d.k, unit(d))) ? 0 : 1},
                      {"x_form", x_form(d)},
                      {"gated", d.gated ? 1 : 0},
-                     {"scale_fours", scales_in_fours(d) ? 1 : 0},
+                     {"scale_loads", scale_loads(d, s.columns)},
                      {"codes", d.codes == Codes::kBytes ? "bytes" : "nibbles"},
-                     {"grouped", d.scale_row == 0 ? 0 : 1}};
+                     {"scale_order", name_of(d.scale_order)}};
   options.set("rotated", d.rotation ? 1 : 0);
   set_x_options(d, options);
   set_result_options(d, false, options);

@@ -57,6 +57,11 @@ void set_sizes(const Params& p, Options& to) {
 
 // ---------------------------------------------------------------- weights
 
+std::string name_of(ScaleOrder order) {
+  if (order == ScaleOrder::kFlat) return "flat";
+  return order == ScaleOrder::kGroups ? "groups" : "blocks";
+}
+
 int64_t unit(const QLinear& d) { return d.codes == Codes::kBytes ? kVector : kVector * 2; }
 
 bool one_scale(const QLinear& d) { return d.scale_row == 0 || d.group % unit(d) == 0; }
@@ -89,7 +94,7 @@ void set_weight_options(const QLinear& d, Options& to) {
   std::string shares = "unit";
   if (!one_scale(d)) shares = d.group % 4 == 0 ? "four" : "code";
   to.set("codes", d.codes == Codes::kBytes ? "bytes" : "nibbles")
-      .set("grouped", d.scale_row == 0 ? 0 : 1)
+      .set("scale_order", name_of(d.scale_order))
       .set("scale_for", std::move(shares));
 }
 

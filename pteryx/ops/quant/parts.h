@@ -25,6 +25,7 @@ bool one_scale(const QLinear& d);
 bool has_vectors(const Node& n, const QLinear& d);
 // Lays the weight out so, where it is not.
 Status use_vectors(const Node& n, Plan& p, QLinear& d);
+std::string name_of(ScaleOrder order);                   // scale_index.wgsl
 void set_weight_options(const QLinear& d, Options& to);  // weights.wgsl
 
 // ---------------------------------------------------------------- x and y

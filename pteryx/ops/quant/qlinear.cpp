@@ -27,7 +27,8 @@ Status check_length(const Node& n, int8_t arg, int64_t length) {
                     to_string(t.dims));
 }
 
-// One scale for every `group` of k, as [groups, n or more]; or one for each row of weight.
+// One scale for every `group` of k, as [groups, n or more] or [n / 8 or more, groups, 8]; or one
+// for each row of weight.
 Status set_scales(const Node& n, QLinear& d) {
   const Row& r = row(n);
   if (r.scales < 0) {
@@ -44,13 +45,20 @@ Status set_scales(const Node& n, QLinear& d) {
     return n.fail(Code::kInvalidArgument,
                   fmt::format("group_size {} does not divide the {} columns of x", d.group, d.k));
   }
-  d.scale_row = d.scales.dims[1];
-  if (d.scales.dims[0] < d.k / d.group || d.scale_row < d.n) {
-    return n.mismatch(at(r.scales), "shape",
-                      fmt::format("at least {}", to_string(Dims{d.k / d.group, d.n})),
-                      to_string(d.scales.dims));
+  const Dims& dims = d.scales.dims;
+  const bool blocks = dims.rank() == 3;
+  d.scale_order = blocks ? ScaleOrder::kBlocks : ScaleOrder::kGroups;
+  d.scale_row = blocks ? dims[1] * dims[2] : dims[1];
+  const int64_t groups = d.k / d.group;
+  if (blocks ? dims[0] * 8 >= d.n && dims[1] >= groups && dims[2] == 8
+             : dims[0] >= groups && dims[1] >= d.n) {
+    return {};
   }
-  return {};
+  return n.mismatch(
+      at(r.scales), "shape",
+      fmt::format("at least {}",
+                  to_string(blocks ? Dims{qlinear::up(d.n, 8), groups, 8} : Dims{groups, d.n})),
+      to_string(dims));
 }
 
 Status check_positions(const Node& n, int64_t start, const QLinear& d, int64_t rows,

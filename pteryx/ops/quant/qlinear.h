@@ -18,6 +18,12 @@ enum class Codes : uint8_t {
   kNone,       // the weights themselves; no scales
 };
 
+enum class ScaleOrder : uint8_t {
+  kFlat,    // [n]: one for each row of weight
+  kGroups,  // [k / group, n]
+  kBlocks,  // [n / 8, k / group, 8]
+};
+
 // For a layer whose columns are queries, keys and values: pairs of queries and keys are turned by
 // cos and sin of their position, keys and values go to caches [1, capacity, heads, size].
 struct Rotation {
@@ -38,8 +44,8 @@ struct Rotation {
   int64_t kv_width() const { return keys.dim(2) * keys.dim(3); }
 };
 
-// y[m, n] = factor * sum over k of (x[m, k] - x_zero) * code[n, k] * scales[k / group * scale_row +
-// n] + bias[n], x from first_row on, x and y dense. Scales and bias may be longer than n.
+// y[m, n] = factor * sum over k of (x[m, k] - x_zero) * code[n, k] * scales[scale_at(n, k)] +
+// bias[n], x from first_row on, x and y dense. Scales and bias may be longer than n.
 struct QLinear {
   int64_t m = 0;
   int64_t n = 0;
@@ -47,7 +53,8 @@ struct QLinear {
   Codes codes = Codes::kLowFirst;
   int64_t row_bytes = 0;  // of weight
   int64_t group = 0;
-  int64_t scale_row = 0;
+  ScaleOrder scale_order = ScaleOrder::kFlat;
+  int64_t scale_row = 0;  // of groups the scales of one, of blocks those of eight columns
   double factor = 1;
   double x_zero = 0;
   Tensor x;
@@ -67,6 +74,12 @@ struct QLinear {
   Tensor y;
   std::vector<Tensor>
       more;  // results behind y: each has the columns that follow, in multiples of 4
+
+  int64_t scale_at(int64_t column, int64_t at_k) const {
+    if (scale_order == ScaleOrder::kFlat) return column;
+    if (scale_order == ScaleOrder::kGroups) return at_k / group * scale_row + column;
+    return column / 8 * scale_row + at_k / group * 8 + column % 8;
+  }
 };
 
 Result<QLinear> describe_qlinear(const Node& n);

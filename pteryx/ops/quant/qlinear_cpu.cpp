@@ -63,7 +63,7 @@ std::vector<double> sums_of(const QLinear& d, const Host& h) {
   std::vector<double> sums(static_cast<size_t>(d.m * d.n));
   for (int64_t j = 0; j < d.n; ++j) {
     for (int64_t k = 0; k < d.k; ++k) {
-      const double scale = scaled ? scales.number(k / d.group * d.scale_row + j) : 1;
+      const double scale = scaled ? scales.number(d.scale_at(j, k)) : 1;
       line[static_cast<size_t>(k)] = code(d, weight, j, k) * scale;
     }
     const double bias = d.bias ? h.host(d.bias->id).number(j) : 0.0;

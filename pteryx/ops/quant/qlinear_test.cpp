@@ -69,6 +69,7 @@ struct Grouped {
   bool bias = false;
   DType type = DType::kF32;
   bool matrices = false;
+  bool blocks = false;  // of scales, in f16
 };
 
 void check_grouped(const Grouped& g) {
@@ -76,11 +77,16 @@ void check_grouped(const Grouped& g) {
   xd.push_back(g.k);
   const TestTensor x = random(g.type, xd, 1, -1, 1);
   const Weight w(g.n, g.k, -8, 7);
-  const int64_t row = pad(g.n, 4);
-  const TestTensor scales = random(g.type, {g.k / g.group, row}, 2, 0.01, 0.05);
+  const int64_t row = pad(g.n, g.blocks ? 8 : 4);
+  const int64_t groups = g.k / g.group;
+  const TestTensor scales = g.blocks ? random(DType::kF16, {row / 8, groups, 8}, 2, 0.01, 0.05)
+                                     : random(g.type, {groups, row}, 2, 0.01, 0.05);
   const TestTensor bias = random(g.type, {row}, 3);
+  const auto scale_at = [&](int64_t n, int64_t group) {
+    return g.blocks ? (n / 8 * groups + group) * 8 + n % 8 : group * row + n;
+  };
   const TestTensor want = reference(
-      x, w, [&](int64_t n, int64_t k) { return scales.data[at(k / g.group * row + n)]; },
+      x, w, [&](int64_t n, int64_t k) { return scales.data[at(scale_at(n, k / g.group))]; },
       [&](int64_t n) { return g.bias ? bias.data[at(n)] : 0.0; }, g.type);
   Case c("et_vk.linear_q4gsw.default");
   c.in(x).constant(w.nibbles(pad(g.k, 8) / 2, true)).in(scales).integer(g.group);
@@ -338,8 +344,8 @@ TEST(QLinear, JoinedLayersMustShareAllColumns) {
 
 TEST(QLinear, ManyRows) {
   check_grouped({{70}, 96, 136, 32});
-  check_grouped({{33}, 72, 34, 8, true, DType::kF32, true});
-  check_grouped({{20}, 2048, 12, 64, true, DType::kF32, true});
+  check_grouped({{33}, 72, 34, 8, true, DType::kF32, true, true});
+  check_grouped({{20}, 2048, 12, 64, true, DType::kF32, true, true});
 }
 
 // Every size of a tile, a unit and a group left over somewhere.
@@ -348,12 +354,12 @@ TEST(QLinear, Tails) {
   check_grouped({{2}, 12, 5, 4});
   check_grouped({{3}, 40, 33, 8});
   check_grouped({{4}, 100, 130, 100});
-  check_grouped({{5}, 288, 33, 32});
+  check_grouped({{5}, 288, 33, 32, false, DType::kF32, false, true});
   check_grouped({{6}, 2048, 5, 64});
   check_grouped({{7}, 288, 130, 288});
   check_grouped({{8}, 40, 1, 40});
   check_grouped({{9}, 100, 33, 4, true});
-  check_grouped({{17}, 288, 130, 32, true});
+  check_grouped({{17}, 288, 130, 32, true, DType::kF32, false, true});
   check_grouped({{130}, 12, 5, 12});
 }
 
@@ -395,7 +401,8 @@ TEST(QLinear, WeightsThatTheGraphComputes) {
   }
 }
 
-TEST(QLinear, ManyColumns) { check_grouped({{1}, 8, 70000, 8}); }
+// So many that the route of integer products has eight at a time, with one load of their scales.
+TEST(QLinear, ManyColumns) { check_grouped({{1}, 32, 70000, 32, false, DType::kF32, false, true}); }
 
 TEST(QLinear, Halves) {
   check_grouped({{1, 2}, 64, 12, 32, true, DType::kF16});

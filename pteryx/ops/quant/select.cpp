@@ -28,7 +28,8 @@ Status naive(const Node& n, Plan& p, QLinear d) {  // NOLINT(performance-unneces
   for (const Columns& c : results(d)) {
     params.first_column = u32(c.first);
     params.width = u32(c.width);
-    Options options = {{"codes", name_of(d.codes)}, {"grouped", d.scale_row == 0 ? 0 : 1}};
+    Options options = {{"codes", name_of(d.codes)},
+                       {"scale_order", qlinear::name_of(d.scale_order)}};
     std::vector<Bind> bind = {{"x", d.x}, {"weight", d.weight}, {"scales", d.scales}};
     set_finish(d, options, bind);
     bind.push_back({"y", c.y});

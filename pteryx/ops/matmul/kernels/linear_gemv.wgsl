@@ -61,6 +61,7 @@
 #include "quant/kernels/common/params.wgsl"
 #include "quant/kernels/common/x.wgsl"
 #if normed
+#let k_whole = 0
 #include "quant/kernels/common/norm.wgsl"
 #end
 #if weight_type == f16

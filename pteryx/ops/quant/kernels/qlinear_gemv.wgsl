@@ -7,7 +7,7 @@
 #option x_type f16 | f32 | i8
 #option x_fours
 #option codes nibbles | bytes
-#option grouped
+#option scale_order flat | groups | blocks
 #option scale_for unit | four | code
 #option scales_type f16 | f32
 #option results 1..4

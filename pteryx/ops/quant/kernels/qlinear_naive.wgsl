@@ -3,7 +3,7 @@
 // against it.
 // Host guarantees: first_column + width <= n.
 #option codes low_first | high_first | bytes  // 4 bits offset by 8, even k in the low or the high nibble; 8 bits, signed
-#option grouped
+#option scale_order flat | groups | blocks
 #option has_bias
 #if has_bias
 #option bias_type f16 | f32
@@ -18,6 +18,7 @@
 #let fixed = 0
 #include "quant/kernels/common/params.wgsl"
 #include "quant/kernels/common/finish.wgsl"
+#include "quant/kernels/common/scale_index.wgsl"
 #tensor y words f16 | f32
 
 fn x_at(m: u32, k: u32) -> f32 {
@@ -42,13 +43,7 @@ fn code(n: u32, k: u32) -> f32 {
 #end
 }
 
-fn scale(n: u32, k: u32) -> f32 {
-#if grouped
-  return load_scales(k / params.group * params.scale_row + n);
-#else
-  return load_scales(n);
-#end
-}
+fn scale(n: u32, k: u32) -> f32 { return load_scales(scale_index(n, k)); }
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,

@@ -1,7 +1,7 @@
 // y[m, n] = finish(sum over k of x[m, k] * code[n, k] * scale[n, k]) with subgroup matrices: f16 operands, f32 sums.
 // common/subgroup_matrix_tile.wgsl says how, and what the host guarantees; a is x in f16, as it is or by qlinear_f16_rows.wgsl.
 #option codes nibbles | bytes
-#option grouped
+#option scale_order flat | groups | blocks
 #option scale_for unit | four | code
 #option scales_type f16 | f32
 #option n_whole

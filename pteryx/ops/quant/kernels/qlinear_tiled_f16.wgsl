@@ -3,7 +3,7 @@
 // qlinear_f16_rows.wgsl.
 #option row_fours 1..2
 #option codes nibbles | bytes
-#option grouped
+#option scale_order flat | groups | blocks
 #option scale_for unit | four | code
 #option scales_type f16 | f32
 #option n_whole

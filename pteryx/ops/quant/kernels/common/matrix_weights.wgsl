@@ -52,12 +52,20 @@ fn raw_b(batch: u32, n: u32, k: u32) -> vec4<u32> {
 }
 #if scale_for == unit
 fn scale_at(n: u32, k: u32) -> u32 {
-#if !grouped
-  return column_of(n);
-#elif k_whole
-  return k / $(group)u * params.scale_row + column_of(n);
+  let column = column_of(n);
+#if scale_order != flat
+#if k_whole
+  let g = k / $(group)u;
 #else
-  return min(k, params.k - 1u) / $(group)u * params.scale_row + column_of(n);
+  let g = min(k, params.k - 1u) / $(group)u;
+#end
+#end
+#if scale_order == flat
+  return column;
+#elif scale_order == groups
+  return g * params.scale_row + column;
+#else
+  return column / 8u * params.scale_row + g * 8u + column % 8u;
 #end
 }
 #if scales_type == f32

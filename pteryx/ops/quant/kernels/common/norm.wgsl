@@ -1,5 +1,5 @@
 // norm4(k): the factors of an RMS norm for k .. k+3, k a multiple of 4; any numbers past the end. Who includes it declares
-// `norm_type`.
+// `norm_type` and says by `k_whole` that nothing is past the end.
 #if norm_type == f32
 #tensor norm raw vec4<f32>
 #else
@@ -7,7 +7,11 @@
 #end
 
 fn norm4(k: u32) -> vec4<f32> {
+#if k_whole
+  let i = k / 4u;
+#else
   let i = min(k, params.k - 4u) / 4u;
+#end
 #if norm_type == f32
   return norm[i];
 #else

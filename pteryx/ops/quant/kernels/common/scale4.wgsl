@@ -1,29 +1,29 @@
-// scale4(n, k): the scales of columns n .. n+3 at k; past the end that of the last column. Who includes it declares
-// `scales_type`.
-#option grouped
-#option scale_fours  // n is a multiple of 4, and four scales are one load
-#if !scale_fours
+// scales_at(n, k): the scales at k of columns n .. n+3, past the end that of the last, as they are: two of f16 in a word.
+// Who includes it declares `scales_type`.
+#option scale_loads one | four | eight  // eight: of columns n .. n+7. One load each, n a multiple of 4 or 8; else as numbers
+#if scale_loads == one
 #tensor scales read f16 | f32
+alias Scales = vec4<f32>;
+#elif scale_loads == eight
+#tensor scales raw vec4<u32>
+alias Scales = vec4<u32>;
 #elif scales_type == f32
 #tensor scales raw vec4<f32>
+alias Scales = vec4<f32>;
 #else
 #tensor scales raw vec2<u32>
+alias Scales = vec2<u32>;
 #end
+#include "quant/kernels/common/scale_index.wgsl"
 
-fn scale4(n: u32, k: u32) -> vec4<f32> {
-#if grouped
-  let i = k / params.group * params.scale_row + n;
+fn scales_at(n: u32, k: u32) -> Scales {
+#if scale_loads == one
+  let last = params.n - 1u;
+  return vec4<f32>(load_scales(scale_index(n, k)), load_scales(scale_index(min(n + 1u, last), k)),
+                   load_scales(scale_index(min(n + 2u, last), k)), load_scales(scale_index(min(n + 3u, last), k)));
+#elif scale_loads == eight
+  return scales[scale_index(n, k) / 8u];
 #else
-  let i = n;
-#end
-#if !scale_fours
-  let more = params.n - 1u - n;
-  return vec4<f32>(load_scales(i), load_scales(i + min(1u, more)), load_scales(i + min(2u, more)),
-                   load_scales(i + min(3u, more)));
-#elif scales_type == f32
-  return scales[i / 4u];
-#else
-  let w = scales[i / 4u];
-  return vec4<f32>(unpack2x16float(w.x), unpack2x16float(w.y));
+  return scales[scale_index(n, k) / 4u];
 #end
 }

@@ -5,10 +5,10 @@
 //   unit_scale(n, k)    the scale of the unit at (n, k); 1 where it has several
 // Who includes it declares `scales_type`.
 #option codes nibbles | bytes           // 4 bits offset by 8, even k in the low nibble; 8 bits, signed
-#option grouped                         // a row of scales for each group of k, else one row for all
 #option scale_for unit | four | code    // what shares a scale at least
 #tensor weight raw vec4<u32>
 #tensor scales read f16 | f32
+#include "quant/kernels/common/scale_index.wgsl"
 
 #if codes == bytes
 const unit: u32 = 16u;
@@ -23,13 +23,7 @@ const code_offset: f32 = 0.0;
 
 fn fetch(n: u32, u: u32) -> vec4<u32> { return weight[n * (params.row_bytes / 16u) + u]; }
 
-fn scale(n: u32, k: u32) -> f32 {
-#if grouped
-  return load_scales(k / params.group * params.scale_row + n);
-#else
-  return load_scales(n);
-#end
-}
+fn scale(n: u32, k: u32) -> f32 { return load_scales(scale_index(n, k)); }
 
 fn four_codes(p: vec4<u32>, j: u32) -> vec4<f32> {
 #if codes == bytes
