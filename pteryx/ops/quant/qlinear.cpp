@@ -57,7 +57,7 @@ Status set_scales(const Node& n, QLinear& d) {
   return n.mismatch(
       at(r.scales), "shape",
       fmt::format("at least {}",
-                  to_string(blocks ? Dims{qlinear::up(d.n, 8), groups, 8} : Dims{groups, d.n})),
+                  to_string(blocks ? Dims{(d.n + 7) / 8, groups, 8} : Dims{groups, d.n})),
       to_string(dims));
 }
 
