@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "pteryx/ops/quant/parts.h"
 #include "pteryx/ops/quant/rows.h"
 #include "pteryx/ops/table.h"
 
