@@ -1,10 +1,11 @@
 // What a language model spends its time on: products with 4-bit weights, and attention over a
 // key-value cache.
-// Floors: a product of few rows reads n * k / 2 bytes of weights and n * k / 64 * 4 of scales once,
-// at the speed of the stream; one of many rows makes 2 * m * n * k operations, at the f32 peak or,
-// with subgroup matrices, at several times that. Attention of one row reads the keys and values of
-// its context once; of many rows it makes half of 4 * heads * size * rows^2 operations.
-// Some rows only: --benchmark_filter=REGEX, such as 'gemm/q4/rounded/m:(8|9|16)/k:2048'.
+// Floors: a product of few rows reads n * k / 2 bytes of weights and n * k / 64 * 4 of scales (half
+// as many at f16 precision) once, at the speed of the stream; one of many rows makes 2 * m * n * k
+// operations, at the f32 peak or, with subgroup matrices, at several times that. Attention of one
+// row reads the keys and values of its context once; of many rows it makes half of 4 * heads * size
+// * rows^2 operations. Some rows only: --benchmark_filter=REGEX, such as
+// 'gemm/q4/rounded/m:(8|9|16)/k:2048'.
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 
@@ -23,7 +24,8 @@ void product(benchmark::State& state, const RunOptions& options) {
   const int64_t k = state.range(1);
   const int64_t n = state.range(2);
   const auto codes = static_cast<double>(n * k);
-  const double weight = codes / 2 + codes * 4 / kGroup;
+  const bool half = options.precision == Precision::kF16;  // scales are, as a session makes them
+  const double weight = codes / 2 + codes * (half ? 2 : 4) / kGroup;
   const int nodes =
       scaled(static_cast<int>(std::clamp(4.5e8 / weight, 16.0, m > 8 ? 32.0 : 256.0)));
   GraphMaker g;
@@ -33,7 +35,8 @@ void product(benchmark::State& state, const RunOptions& options) {
   ValueId y = x;
   for (int i = 0; i < nodes; ++i) {
     const ValueId w = g.constant(DType::kU8, {n, k / 2});
-    const ValueId scales = g.constant(DType::kF32, {k / kGroup, n});
+    const ValueId scales = half ? g.constant(DType::kF16, {n / 8, k / kGroup, 8})
+                                : g.constant(DType::kF32, {k / kGroup, n});
     y = g.tensor(DType::kF32, {1, m, n});
     g.node("et_vk.linear_q4gsw.default", {x, w, scales, group, none, y});
   }

@@ -17,32 +17,31 @@ constexpr uint64_t kTile = 64;  // blocks whose rows are read at a time: they st
 constexpr uint32_t kSmallestHalf = 0x38800000;  // 2^-14 as an f32, below which f16 has fewer bits
 constexpr uint32_t kLargestHalf = 0x477fe000;   // 65504
 
-// Of f32 bits that are 0 or in f16's normal range: rounded to nearest even.
+// Of f32 bits that are 0 or in f16's normal range: rounded to nearest even. Without branches, as
+// what follows, so that compilers take several at once.
 uint16_t half_of(uint32_t bits) {
   const uint32_t size = bits & 0x7fffffffU;
   const uint32_t rounded = size + 0xfffU + ((size >> 13) & 1U);
-  const uint32_t half = size == 0 ? 0 : (rounded - 0x38000000U) >> 13;
+  const uint32_t half = ((rounded - 0x38000000U) >> 13) & (0U - static_cast<uint32_t>(size != 0));
   return static_cast<uint16_t>(half | ((bits >> 16) & 0x8000U));
 }
 
 // Bytes of f32 numbers.
 bool fit_f16(Bytes bytes) {
-  constexpr size_t kAtOnce = 16;
-  bool fit = true;
-  for (size_t at = 0; at < bytes.size() && fit;) {
-    std::array<uint32_t, kAtOnce> bits{};
+  std::array<uint32_t, 1024> bits{};
+  for (size_t at = 0; at < bytes.size();) {
     const size_t size = std::min(bytes.size() - at, sizeof(bits));
     std::memcpy(bits.data(), &bytes[at], size);
     uint32_t outside = 0;
-    for (const uint32_t b : bits) {
-      const uint32_t magnitude = b & 0x7fffffffU;
-      outside |= static_cast<uint32_t>(magnitude != 0 &&
-                                       magnitude - kSmallestHalf > kLargestHalf - kSmallestHalf);
+    for (size_t i = 0; i < bits.size(); ++i) {
+      const uint32_t magnitude = bits[i] & 0x7fffffffU;
+      outside |= static_cast<uint32_t>(magnitude - kSmallestHalf > kLargestHalf - kSmallestHalf) &
+                 static_cast<uint32_t>(magnitude != 0);
     }
-    fit = outside == 0;
+    if (outside != 0) return false;
     at += size;
   }
-  return fit;
+  return true;
 }
 
 // The numbers of parts that lie one behind the other in [groups, columns], as f16 in

@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "pteryx/ops/attention/attention.h"
+#include "pteryx/ops/fixed_slot.h"
 #include "pteryx/ops/shaders/attention_decode.h"
 #include "pteryx/ops/shaders/attention_matrix.h"
 #include "pteryx/ops/shaders/attention_merge.h"
@@ -83,7 +84,8 @@ int64_t planned_keys(const Node& n, const Attention& a) {
 // ---------------------------------------------------------------- few rows, with subgroups
 
 constexpr int64_t kDecodeRows = 8;       // up to here the keys are split over workgroups
-constexpr int64_t kLongContext = 2048;   // beyond, a workgroup takes twice as many keys
+constexpr int64_t kLongContext = 2048;   // beyond, there are workgroups for more than a GPU holds
+constexpr int64_t kDecodeKeys = 256;     // of a workgroup, if it can have them under way
 constexpr int64_t kDecodeMaxSize = 256;  // of a head whose columns stay in registers
 constexpr int64_t kLoads = 8;            // of 16 bytes of k that a lane has under way, and of v
 
@@ -107,7 +109,10 @@ DecodeCut decode_cut(const Attention& a, int64_t keys, const gpu::Caps& caps) {
   cut.team = div_up(units, 4) * 4 < div_up(units, 8) * 8 ? 4 : 8;
   const bool wide = a.k.dtype == DType::kF32 || a.v.dtype == DType::kF32;
   const int64_t key_loads = div_up(units, cut.team) * (wide && unit == 8 ? 2 : 1);
-  const int64_t most = std::min(caps.max_invocations, caps.max_workgroup_size_x);
+  // Smaller ones leave less of a processor idle; while there are few, larger ones are done sooner.
+  const int64_t largest = keys > kLongContext ? 256 : 512;
+  const int64_t most =
+      std::min<int64_t>(std::min(caps.max_invocations, caps.max_workgroup_size_x), largest);
   for (const int64_t threads : {512, 256, 128, 64}) {
     const int64_t cells = threads / cut.block;
     const int64_t bytes = 16 * std::max(cells * quads(a.size), threads) +
@@ -117,8 +122,8 @@ DecodeCut decode_cut(const Attention& a, int64_t keys, const gpu::Caps& caps) {
       continue;
     }
     cut.threads = threads;
-    const int64_t want = (keys > kLongContext ? 512 : 256) / (threads / cut.team);
-    cut.steps = std::clamp<int64_t>(want, 1, std::max<int64_t>(kLoads / key_loads, 1));
+    cut.steps = std::clamp<int64_t>(kDecodeKeys / (threads / cut.team), 1,
+                                    std::max<int64_t>(kLoads / key_loads, 1));
     return cut;
   }
   return {};
@@ -147,7 +152,7 @@ bool has_new_rows(const Node& n, const Attention& a) {
 
 // One row is bound by latency: its kernel does not wait for params to know where keys are. Of
 // others there would be many.
-void set_addresses(const Attention& a, const Splits& splits, Options& to) {
+void set_addresses(const Attention& a, const Splits& splits, LiveInt start, Options& to) {
   const bool fits = std::max({a.q_strides.head, a.k_strides.head, a.k_strides.row, a.capacity}) <=
                     std::numeric_limits<int32_t>::max();
   const bool fixed = a.batch * a.rows == 1 && a.keys == 0 && fits;
@@ -158,7 +163,9 @@ void set_addresses(const Attention& a, const Splits& splits, Options& to) {
       .set("k_row", a.k_strides.row)
       .set("group", a.group)
       .set("capacity", a.capacity)
-      .set("inside", splits.count * splits.keys <= a.capacity ? 1 : 0);
+      .set("inside", splits.count * splits.keys <= a.capacity ? 1 : 0)
+      .set("fixed_slot", fixed_slot(start) ? 1 : 0)
+      .set("start_slot", fixed_slot(start).value_or(0));
 }
 
 Status plan_decode_subgroup(const Node& n, Plan& p) {
@@ -177,14 +184,14 @@ Status plan_decode_subgroup(const Node& n, Plan& p) {
       .set("split", split ? 1 : 0)
       .set("passes", splits.keys > cut.keys() ? 1 : 0)
       .set("new_rows", new_rows ? 1 : 0);
-  set_addresses(a, splits, options);
+  const LiveInt start = start_of(n);
+  set_addresses(a, splits, start, options);
   std::vector<Bind> bind = call_tensors(n, a);
   if (new_rows) {
     bind.push_back({"k_rows", n.in(places(n).new_k)});
     bind.push_back({"v_rows", n.in(places(n).new_v)});
   }
   if (split) bind.push_back({"partial", p.counted_scratch(items(a) * splits.count * (a.size + 2))});
-  const LiveInt start = start_of(n);
   const auto params =
       make_params<shaders::AttentionDecodeParams>(a, start, items(a) * splits.count, splits);
   return p.dispatch(n, {.shader = &shaders::attention_decode,

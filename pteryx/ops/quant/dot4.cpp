@@ -9,6 +9,7 @@
 
 #include "pteryx/ops/quant/parts.h"
 #include "pteryx/ops/shaders/qlinear_dot4.h"
+#include "pteryx/ops/shaders/qlinear_planes.h"
 
 namespace pteryx::ops::qlinear {
 namespace {
@@ -27,14 +28,20 @@ struct Shape {
   uint32_t across = 1;
   uint32_t steps = 1;
   uint32_t sets = 1;
+  bool prepared = false;  // x comes as planes, instead of being rounded in workgroup memory
 
   uint32_t team() const { return lanes * across; }
   // As qlinear_dot4.wgsl counts them.
   uint64_t workgroup_bytes() const {
-    return uint64_t{rows} * team() * steps * (planes * 32 + 16) +
-           uint64_t{sets} * across * rows * columns * 4;
+    const uint64_t x = prepared ? 0 : uint64_t{rows} * team() * steps * (planes * 32 + 16);
+    return x + uint64_t{sets} * across * rows * columns * 4;
   }
   bool holds_row(int64_t units) const { return int64_t{team()} * steps >= units; }
+  // Units of a row of planes: whole passes.
+  int64_t x_wide(const QLinear& d) const {
+    const int64_t pass = int64_t{team()} * steps;
+    return up(up(d.k, unit(d)), pass) * pass;
+  }
 };
 
 // x given as codes, or rounded to codes with a scale for each row: two bytes hold any code less its
@@ -55,26 +62,52 @@ uint32_t planes_of(const QLinear& d, Precision precision) {
 // Columns are in pairs that are apart.
 bool in_pairs(const QLinear& d) { return d.gated || (d.rotation && d.rotation->halves); }
 
-Shape shape_of(const QLinear& d, uint32_t planes, const gpu::Caps& caps) {
-  Shape s{.rows = std::max(u32(d.m), 1U), .planes = planes};
-  s.lanes = std::bit_floor(std::min(caps.subgroup_min, 32U));
-  const uint32_t limit = std::min(caps.max_invocations, 512U);
+std::string x_form(const QLinear& d) {
+  if (d.row_scale) return "rounded";
+  if (!is_float(d.x.dtype)) return "whole";
+  return d.norm ? "norm" : "plain";
+}
+
+// Invocations for k: all of a row's units at once, as far as registers and workgroup memory go.
+void share_out_k(Shape& s, const QLinear& d, uint32_t limit) {
   const auto subgroups = u32(up(up(d.k, unit(d)), s.lanes));  // that a row has units for
-  // A subgroup of several rows of x is better off with more units than with more of its kind.
-  const uint32_t most = std::min(s.rows > 1 ? 4U : 8U, limit / s.lanes);
-  s.steps = std::clamp(u32(up(subgroups, most)), s.rows > 1 ? std::min(2U, subgroups) : 1U, 4U);
+  // A subgroup of several rows of x is better off with more units than with more of its kind,
+  // unless x comes from memory.
+  const uint32_t most = std::min(s.rows > 1 && !s.prepared ? 4U : 8U, limit / s.lanes);
+  const uint32_t least = s.rows > 1 && !s.prepared ? std::min(2U, subgroups) : 1U;
+  s.steps = std::clamp(u32(up(subgroups, most)), least, 4U);
   s.across = std::clamp(u32(up(subgroups, s.steps)), 1U, most);
   // What is written out for each of them; beyond that, compilers take long.
   while (s.steps > 1 && s.rows * (in_pairs(d) ? 8 : 4) * s.steps > 32) --s.steps;
   while (s.across > 1 && s.workgroup_bytes() > kWorkgroupBytes) --s.across;
   while (s.steps > 1 && s.workgroup_bytes() > kWorkgroupBytes) --s.steps;
+}
+
+// Buffers of a product that has x as planes.
+uint32_t prepared_buffers(const QLinear& d, uint32_t planes) {
+  return planes + 4 + u32(static_cast<int64_t>(d.more.size())) + (d.bias ? 1 : 0) +
+         (d.residual ? 1 : 0);
+}
+
+Shape shape_of(const QLinear& d, uint32_t planes, const gpu::Caps& caps) {
+  Shape s{.rows = std::max(u32(d.m), 1U), .planes = planes};
+  s.lanes = std::bit_floor(std::min(caps.subgroup_min, 32U));
+  const uint32_t limit = std::min(caps.max_invocations, 512U);
+  share_out_k(s, d, limit);
+  // Several rows that workgroup memory does not hold: rounded once, not again for each piece.
+  if (s.rows > 1 && !s.holds_row(up(d.k, unit(d))) && x_form(d) == "plain" && !d.rotation &&
+      prepared_buffers(d, planes) <= caps.max_storage_buffers) {
+    s.prepared = true;
+    share_out_k(s, d, limit);
+  }
   // More columns each reuse x more often; fewer leave more invocations to hide latency with.
   const bool many = d.n / 4 * s.team() > caps.sizes.enough_invocations() && s.rows == 1;
   s.columns = std::min(many || in_pairs(d) ? 8U : 4U, s.lanes);
-  // x is rounded once per workgroup: few of them, if they can all run at once.
+  // x is rounded once per workgroup: few of them, if they can all run at once. Eight columns take
+  // so many registers that few invocations fit.
   const int64_t blocks = up(d.n, s.columns);
   const int64_t at_once = 2 * int64_t{caps.sizes.processors};  // workgroups
-  const bool one_wave = up(blocks, limit / s.team()) <= at_once;
+  const bool one_wave = up(blocks, limit / s.team()) <= at_once && s.columns < 8;
   const uint32_t wanted = one_wave ? limit : std::min(limit, 256U);
   while (s.team() * s.sets * 2 <= wanted && s.sets * 2 <= kMostSets &&
          up(blocks, s.sets) > at_once) {
@@ -106,12 +139,6 @@ bool turns_itself(const QLinear& d, const gpu::Caps& caps) {
   return !d.rotation->halves || (makes_pairs(d, caps) && d.rotation->size() % 8 == 0);
 }
 
-std::string x_form(const QLinear& d) {
-  if (d.row_scale) return "rounded";
-  if (!is_float(d.x.dtype)) return "whole";
-  return d.norm ? "norm" : "plain";
-}
-
 }  // namespace
 
 bool fits_dot4(const Node& n, const gpu::Caps& caps) {
@@ -132,10 +159,36 @@ namespace {
 // A number that a kernel may hold as its bits.
 bool is_plain(float v) { return std::isfinite(v) && !std::signbit(v); }
 
+// x itself, or planes that are made of it.
+Result<std::vector<Bind>> bind_x(const Node& n, Plan& p, const QLinear& d, const Shape& s) {
+  if (!s.prepared) return std::vector<Bind>{{"x", d.x}};
+  const int64_t units = d.m * s.x_wide(d);
+  std::vector<Bind> planes = {
+      {"x_bytes", p.scratch(DType::kI32, {units * s.planes, unit(d) / 4})},
+      {"x_scale", p.scratch(DType::kF32, {units, 2})},
+  };
+  if (s.planes == 3) planes.push_back({"x_high", p.scratch(DType::kI32, {units})});
+  Options options = {{"planes", s.planes},
+                     {"x_form", "plain"},
+                     {"codes", d.codes == Codes::kBytes ? "bytes" : "nibbles"},
+                     {"wide", s.x_wide(d)}};
+  set_x_options(d, options);
+  std::vector<Bind> bind = planes;
+  bind.push_back({"x", d.x});
+  const Params params = make_params(d);
+  PTERYX_TRY(p.dispatch(n, {.shader = &shaders::qlinear_planes,
+                            .options = std::move(options),
+                            .bind = std::move(bind),
+                            .params = bytes_of(params),
+                            .grid = per_element(units * unit(d) / 8, p.caps())}));
+  return planes;
+}
+
 Status dot4(const Node& n, Plan& p, QLinear d) {
   if (d.m == 0) return {};
   PTERYX_TRY(use_vectors(n, p, d));
   const Shape s = shape_of(d, planes_of(d, p.context().precision), p.caps());
+  PTERYX_ASSIGN(const std::vector<Bind> x, bind_x(n, p, d, s));
   Options options = {{"rows", s.rows},
                      {"planes", s.planes},
                      {"columns", s.columns},
@@ -144,15 +197,21 @@ Status dot4(const Node& n, Plan& p, QLinear d) {
                      {"steps", s.steps},
                      {"sets", s.sets},
                      {"passes", s.holds_row(up(d.k, unit(d))) ? 0 : 1},
-                     {"x_form", x_form(d)},
+                     {"x_form", s.prepared ? "prepared" : x_form(d)},
                      {"gated", d.gated ? 1 : 0},
                      {"scale_loads", scale_loads(d, s.columns)},
                      {"codes", d.codes == Codes::kBytes ? "bytes" : "nibbles"},
                      {"scale_order", name_of(d.scale_order)}};
   options.set("rotated", d.rotation ? 1 : 0);
-  set_x_options(d, options);
+  if (s.prepared) {
+    options.set("x_wide", s.x_wide(d));
+  } else {
+    set_x_options(d, options);
+  }
   set_result_options(d, false, options);
-  std::vector<Bind> bind = {{"x", d.x}, {"weight", d.weight}, {"scales", d.scales}};
+  std::vector<Bind> bind = x;
+  bind.push_back({"weight", d.weight});
+  bind.push_back({"scales", d.scales});
   if (d.norm) bind.push_back({"norm", *d.norm});
   if (d.row_scale) bind.push_back({"row_scale", *d.row_scale});
   if (d.row_zero) bind.push_back({"row_zero", *d.row_zero});
@@ -179,12 +238,16 @@ Status dot4(const Node& n, Plan& p, QLinear d) {
 }  // namespace
 
 Status plan_dot4(const Node& n, Plan& p) {
-  PTERYX_ASSIGN(const QLinear d, describe_qlinear(n));
+  PTERYX_ASSIGN(QLinear d, describe_qlinear(n));
+  const bool gate = makes_pairs(d, p.caps());
+  const bool rotation = turns_itself(d, p.caps());
+  // Where x comes as planes, its norm is planned before them.
+  d.norm.reset();
+  d.gated = d.gated && gate;
+  if (!rotation) d.rotation.reset();
+  const bool prepared = shape_of(d, planes_of(d, p.context().precision), p.caps()).prepared;
   return plan_around(n, p, dot4,
-                     {.rounding = true,
-                      .norm = true,
-                      .gate = makes_pairs(d, p.caps()),
-                      .rotation = turns_itself(d, p.caps())});
+                     {.rounding = true, .norm = !prepared, .gate = gate, .rotation = rotation});
 }
 
 }  // namespace pteryx::ops::qlinear

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "pteryx/ops/fixed_slot.h"
 #include "pteryx/ops/fold.h"
 #include "pteryx/ops/movement.h"
 #include "pteryx/ops/norm.h"
@@ -53,6 +54,11 @@ void set_sizes(const Params& p, Options& to) {
   to.set("factor_bits", std::bit_cast<uint32_t>(p.factor));
   to.set("eps_bits", std::bit_cast<uint32_t>(p.eps));
   for (size_t i = 0; i < p.ends.size(); ++i) to.set(fmt::format("end{}", i), p.ends[i]);
+  const auto position = fixed_slot({p.position});
+  const auto table = fixed_slot({p.table_start});
+  to.set("fixed_slots", position && table ? 1 : 0)
+      .set("position_slot", position.value_or(0))
+      .set("table_slot", table.value_or(0));
 }
 
 // ---------------------------------------------------------------- weights

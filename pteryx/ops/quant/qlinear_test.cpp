@@ -355,7 +355,7 @@ TEST(QLinear, Tails) {
   check_grouped({{3}, 40, 33, 8});
   check_grouped({{4}, 100, 130, 100});
   check_grouped({{5}, 288, 33, 32, false, DType::kF32, false, true});
-  check_grouped({{6}, 2048, 5, 64});
+  check_grouped({{6}, 2560, 5, 64});
   check_grouped({{7}, 288, 130, 288});
   check_grouped({{8}, 40, 1, 40});
   check_grouped({{9}, 100, 33, 4, true});

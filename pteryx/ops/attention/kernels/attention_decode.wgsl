@@ -27,8 +27,11 @@
 #option group 1..65536
 #option capacity 1..2147483647
 #option inside  // the keys of all splits are within the capacity
+#option fixed_slot  // of the live scalars, that says where the row is
+#option start_slot 0..65535
 #else
 #let inside = 0
+#let fixed_slot = 0
 #end
 #option has_mask
 #option live_slots
@@ -83,7 +86,6 @@ alias vector_f16 = vec4<u32>;
 alias vector_f16 = vec2<u32>;
 #end
 alias vector_f32 = vec4<f32>;
-
 const unit = $(unit)u;
 const units = $(units)u;
 const team = $(team)u;
@@ -102,6 +104,11 @@ var<workgroup> sums: array<vec4<f32>, cells * size4>;
 var<workgroup> marks: array<vec2<f32>, cells>;
 #end
 
+#if fixed_slot
+fn first_key() -> u32 { return 0x80000000u | $(start_slot)u; }
+#else
+fn first_key() -> u32 { return params.start; }
+#end
 @compute @workgroup_size(threads)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
   let head = group.x;
@@ -114,9 +121,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let q_at = head * $(q_head)u;
   let k_at = head / $(group)u * ($(k_head)u / unit);
   const k_row = $(k_row)u / unit;
-#if !inside
   const last_key = $(capacity - 1)u;
-#end
 #else
   let batch = group.z / params.rows;
   let row = group.z % params.rows;
@@ -166,7 +171,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let new_k_$(c) = read_k_rows(new_at + column_$(c));
   let new_v_$(c) = read_v_rows(new_at + column_$(c));
 #end
-  let end = u32(live(params.start));
+  let end = u32(live(first_key()));
+#elif fixed
+  let end = u32(live(first_key())) + 1u;
 #else
   let end = keys_of(row);
 #end
@@ -364,14 +371,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 #end
   if (local < size4) {
     peak = lowest;
-    for (var i = 0u; i < cells; i++) { peak = max(peak, marks[i].x); }
-    total = 0.0;
-    var sum = vec4<f32>(0.0);
-    for (var i = 0u; i < cells; i++) {
-      let weight = decay(marks[i].x - peak);
-      total += weight * marks[i].y;
-      sum += weight * sums[i * size4 + local];
-    }
+#include "attention/common/join_cells.wgsl"
 #if split
     if (live_splits == 1u) {
       put4_y(q_at, local, sum / total);

@@ -4,7 +4,8 @@
 // once. An invocation has `steps` units of `columns` rows of weights, `lanes` neighbours have units side by side, `across`
 // subgroups share out k, and `sets` of these make a workgroup.
 // Bytes: the weights once, all fetched before x is looked at. 2 * planes * rows dot products per 8 codes.
-// Host guarantees: m = rows; one scale per unit; lanes * across * steps units are a whole row, unless there are passes.
+// Host guarantees: m = rows; one scale per unit; lanes * across * steps units are a whole row, unless there are passes; x_wide is
+// a multiple of them.
 // Codes and sums have names, and what is done with them is written out: compilers may keep arrays of them in memory.
 #option rows 1..8
 #option fixed
@@ -20,6 +21,9 @@
 #option end3 0..16777216
 #option factor_bits 0..2139095039
 #option eps_bits 0..2139095039
+#option fixed_slots
+#option position_slot 0..65535
+#option table_slot 0..65535
 #end
 #option planes 2..3
 #option columns 4 | 8
@@ -28,7 +32,8 @@
 #option steps 1..4
 #option sets 1 | 2 | 4 | 8 | 16
 #option passes                              // a row has more units: the same again for those that follow
-#option x_form plain | norm | whole | rounded  // numbers; times norm, over their RMS; whole numbers; rounded to such by row
+// Numbers; times norm, over their RMS; whole numbers; rounded to such by row; prepared as qlinear_planes.wgsl does it.
+#option x_form plain | norm | whole | rounded | prepared
 #option gated                               // y = silu(first half of the columns) * second half
 #option rotated                             // queries, keys and values: see rotated.wgsl
 #if rotated
@@ -46,8 +51,13 @@
 #if x_form == norm
 #option norm_type f16 | f32
 #end
+#if x_form == prepared
+#option x_wide 1..16777216  // units in a row of them
+#let x_fours = 0
+#else
 #option x_type f16 | f32 | i8
 #option x_fours
+#end
 #option codes nibbles | bytes
 #option scale_order flat | groups | blocks
 #option scales_type f16 | f32
@@ -74,14 +84,16 @@
 #require scale_loads != eight || (columns == 8 && !gated && !in_halves && scales_type == f16)
 #require columns <= lanes && rows * columns * steps <= 32
 #require lanes * across * sets <= 512
+#if x_form != prepared
 #require x_type != i8 || x_form == whole
 #require x_form != whole || x_type == i8
 #require (x_form == plain || x_form == norm) || planes == 2
+#end
 #if fixed
 #require (x_form != norm || k % 4 == 0) && (!gated || n > 1)
 #end
 #require !gated || (results == 1 && !has_residual && columns == 8)
-#require rows * lanes * across * steps * (planes * 32 + 16) + sets * across * rows * columns * 4 <= 32768
+#require (x_form != prepared) * rows * lanes * across * steps * (planes * 32 + 16) + sets * across * rows * columns * 4 <= 32768
 #enable subgroups
 #if codes == bytes
 #let unit = 16
@@ -96,6 +108,7 @@
 #else
 #let each = 2
 #end
+#let fours = (rows + 3) / 4
 #let scales_loaded = 4 + 4 * (scale_loads == eight)
 // Nothing is left over: no index has to be kept inside.
 #if fixed && !in_halves
@@ -111,7 +124,15 @@
 #let at_once = !gated && sets * rows * columns / each <= threads  // an invocation has a pair of results, or two, at most
 #let turns = (rows * wide * eights + threads - 1) / threads
 #include "quant/kernels/common/params.wgsl"
+#if x_form == prepared
+#tensor x_bytes raw vec4<u32>
+#tensor x_scale raw vec2<f32>
+#if planes == 3
+#tensor x_high raw i32
+#end
+#else
 #include "quant/kernels/common/x.wgsl"
+#end
 #if x_form == norm
 #include "quant/kernels/common/norm.wgsl"
 #end
@@ -138,16 +159,22 @@ const eights: u32 = $(eights)u;
 const wide: u32 = $(wide)u;  // units of a pass
 const items: u32 = rows * wide * eights;
 
+#if x_form == prepared
+#let x_row = x_wide
+#else
+#let x_row = wide
+#let to_storage = 0
 #include "quant/kernels/common/dot4_x.wgsl"
+#end
 var<workgroup> totals: array<f32, $(sets * across * rows * columns)>;
 
 // Sums c and c + 1 of row m of a set.
 fn totals_of(which: u32, m: u32, c: u32) -> vec2<f32> {
   var total = vec2<f32>(0.0);
-  for (var i = 0u; i < across; i++) {
-    let at = ((which * across + i) * rows + m) * columns + c;
-    total += vec2<f32>(totals[at], totals[at + 1u]);
-  }
+#for i in 0..across
+  let at$i = ((which * across + $(i)u) * rows + m) * columns + c;
+  total += vec2<f32>(totals[at$i], totals[at$i + 1u]);
+#end
 #if x_form == norm
   return total * norm_of(m);
 #else
@@ -222,7 +249,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #else
   const first_unit = 0u;
 #end
-#if turns <= 4
+#if x_form != prepared && turns <= 4
 #for i in 0..turns
   let item$i = min($(i * threads)u + local, items - 1u);
   let eight$i = load_x8(item$i, first_unit);
@@ -254,6 +281,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #if at_once && !passes
   let fetched = finishing(own_m, own_n);
 #end
+#if x_form != prepared
 #if passes
   workgroupBarrier();
 #end
@@ -268,54 +296,81 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   }
 #end
   workgroupBarrier();
-#for m in 0..rows
+#end
+  // Codes are taken apart once for four rows of x.
 #for s in 0..steps
+#for f in 0..fours
   {
+#if x_form == prepared
+    let at = first_unit + own_unit + $(s * lanes)u;
+#else
     let at = own_unit + $(s * lanes)u;
-    let about = x_scale[$(m)u * wide + at];
-#for p in 0..planes
+#end
+#for r in 0..4
+#if f * 4 + r < rows
+    let about$r = x_scale[$(f * 4 + r)u * $(x_row)u + at];
+#for c in 0..columns
+    var low$(r)_$c = bitcast<i32>(about$(r).y);
+    var middle$(r)_$c = 0;
+#if planes == 3
+    var high$(r)_$c = x_high[$(f * 4 + r)u * $(x_row)u + at];
+#end
+#end
+#end
+#end
 #for h in 0..eights / 2
-    let x$(p)_$h = vec4<u32>(x_bytes[($((m * planes + p) * (eights / 2) + h)u * wide + at) * 2u],
-                             x_bytes[($((m * planes + p) * (eights / 2) + h)u * wide + at) * 2u + 1u]);
+    {
+#for r in 0..4
+#if f * 4 + r < rows
+#for p in 0..planes
+#if x_form == prepared
+      let x$(r)_$p = x_bytes[$(((f * 4 + r) * planes + p) * (eights / 2) + h)u * $(x_row)u + at];
+#else
+      let x$(r)_$p = vec4<u32>(x_bytes[($(((f * 4 + r) * planes + p) * (eights / 2) + h)u * wide + at) * 2u],
+                               x_bytes[($(((f * 4 + r) * planes + p) * (eights / 2) + h)u * wide + at) * 2u + 1u]);
+#end
+#end
 #end
 #end
 #for c in 0..columns
-    {
-      var low = bitcast<i32>(about.y);
-      var middle = 0;
-#if planes == 3
-      var high = x_high[$(m)u * wide + at];
-#end
+      {
+#for j in 0..4
 #if codes == nibbles
-#for j in 0..4
-      let a$j = w$(s)_$c[$j] & 0x0f0f0f0fu;
-      let b$j = (w$(s)_$c[$j] >> 4u) & 0x0f0f0f0fu;
-      low += dot4I8Packed(a$j, x0_$(j / 2)[$(j % 2 * 2)]) + dot4I8Packed(b$j, x0_$(j / 2)[$(j % 2 * 2 + 1)]);
-      middle += dot4I8Packed(a$j, x1_$(j / 2)[$(j % 2 * 2)]) + dot4I8Packed(b$j, x1_$(j / 2)[$(j % 2 * 2 + 1)]);
-#if planes == 3
-      high += dot4I8Packed(a$j, x2_$(j / 2)[$(j % 2 * 2)]) + dot4I8Packed(b$j, x2_$(j / 2)[$(j % 2 * 2 + 1)]);
-#end
-#end
+        let code$j = (w$(s)_$c[$(h * 2 + j / 2)] >> $(j % 2 * 4)u) & 0x0f0f0f0fu;
 #else
-#for j in 0..4
-      low += dot4I8Packed(w$(s)_$c[$j], x0_0[$j]);
-      middle += dot4I8Packed(w$(s)_$c[$j], x1_0[$j]);
+        let code$j = w$(s)_$c[$j];
+#end
+#for r in 0..4
+#if f * 4 + r < rows
+        low$(r)_$c += dot4I8Packed(code$j, x$(r)_0[$j]);
+        middle$(r)_$c += dot4I8Packed(code$j, x$(r)_1[$j]);
 #if planes == 3
-      high += dot4I8Packed(w$(s)_$c[$j], x2_0[$j]);
+        high$(r)_$c += dot4I8Packed(code$j, x$(r)_2[$j]);
 #end
 #end
 #end
-#if planes == 3
-      let product = fma(f32(high), 65536.0, f32(middle * 256 + low));
-#else
-      let product = f32(middle * 256 + low);
 #end
+      }
+#end
+    }
+#end
+#for c in 0..columns
+    {
 #if scales_type == f16 && scale_loads != one
       let scale = unpack2x16float(s$(s)_$(c / scales_loaded)[$(c % scales_loaded / 2)])[$(c % 2)];
 #else
       let scale = s$(s)_$(c / 4)[$(c % 4)];
 #end
-      sum$(m)_$(columns)_$c = fma(product * about.x, scale, sum$(m)_$(columns)_$c);
+#for r in 0..4
+#if f * 4 + r < rows
+#if planes == 3
+      let product$r = fma(f32(high$(r)_$c), 65536.0, f32(middle$(r)_$c * 256 + low$(r)_$c));
+#else
+      let product$r = f32(middle$(r)_$c * 256 + low$(r)_$c);
+#end
+      sum$(f * 4 + r)_$(columns)_$c = fma(product$r * about$(r).x, scale, sum$(f * 4 + r)_$(columns)_$c);
+#end
+#end
     }
 #end
   }

@@ -1,13 +1,22 @@
-// x of qlinear_dot4.wgsl in workgroup memory: integers of `planes` signed bytes and a scale for each unit of k.
+// x of qlinear_dot4.wgsl, in workgroup memory or for it: integers of `planes` signed bytes and a scale for each unit of k.
 //   load_x8(item, first_unit), store_x(item, eight, inside)  eight of x fetched; rounded and put there
 //   norm_of(m)                                               one over the RMS of row m, where x_form is norm
 // Who includes it has the options and constants of that file.
+#option to_storage  // they are bound as tensors
 // [row][plane][pair of eights][unit][eight of the pair]: first and second codes of an eight.
+#if to_storage
+#tensor x_bytes raw_write vec2<u32>
+#tensor x_scale raw_write vec2<f32>
+#if planes == 3
+#tensor x_high raw_write i32
+#end
+#else
 var<workgroup> x_bytes: array<vec2<u32>, $(rows * planes * wide * eights)>;
 // The scale of a unit, and what code 0 adds to its product.
 var<workgroup> x_scale: array<vec2<f32>, $(rows * wide)>;
 #if planes == 3
 var<workgroup> x_high: array<i32, $(rows * wide)>;  // the same of the third plane
+#end
 #end
 #if x_form == norm
 var<workgroup> x_squares: array<f32, $(rows * wide * eights / lanes)>;
@@ -49,7 +58,17 @@ fn store_x(item: u32, v: Eight, inside: bool) {
   var high = v.high;
 #if x_form == norm
   var squares = dot(low, low) + dot(high, high);
-  for (var step = 1u; step < lanes; step *= 2u) { squares += subgroupShuffleXor(squares, step); }
+  squares += subgroupShuffleXor(squares, 1u);
+  squares += subgroupShuffleXor(squares, 2u);
+#if lanes > 4
+  squares += subgroupShuffleXor(squares, 4u);
+#end
+#if lanes > 8
+  squares += subgroupShuffleXor(squares, 8u);
+#end
+#if lanes > 16
+  squares += subgroupShuffleXor(squares, 16u);
+#end
 #if passes
   if (inside && item % lanes == 0u) { x_squares[item / lanes] += squares; }
 #else
@@ -71,7 +90,10 @@ fn store_x(item: u32, v: Eight, inside: bool) {
   // Compared as integers, so that what is not a number counts as the largest, and shows in the result.
   let bits = max(bitcast<vec4<u32>>(low) & vec4<u32>(0x7fffffffu), bitcast<vec4<u32>>(high) & vec4<u32>(0x7fffffffu));
   var top = max(max(bits.x, bits.y), max(bits.z, bits.w));
-  for (var step = 1u; step < eights; step *= 2u) { top = max(top, subgroupShuffleXor(top, step)); }
+  top = max(top, subgroupShuffleXor(top, 1u));
+#if eights > 2
+  top = max(top, subgroupShuffleXor(top, 2u));
+#end
   let largest = bitcast<f32>(top);
 #if planes == 3
   const limit = 8323072.0;  // 127 * 2^16
@@ -109,10 +131,16 @@ fn store_x(item: u32, v: Eight, inside: bool) {
 #end
 #if codes == nibbles
   var sum = sum_of_bytes(plane0.x) + sum_of_bytes(plane0.y) + 256 * (sum_of_bytes(plane1.x) + sum_of_bytes(plane1.y));
-  for (var step = 1u; step < eights; step *= 2u) { sum += subgroupShuffleXor(sum, step); }
+  sum += subgroupShuffleXor(sum, 1u);
+#if eights > 2
+  sum += subgroupShuffleXor(sum, 2u);
+#end
 #if planes == 3
   var high_sum = sum_of_bytes(plane2.x) + sum_of_bytes(plane2.y);
-  for (var step = 1u; step < eights; step *= 2u) { high_sum += subgroupShuffleXor(high_sum, step); }
+  high_sum += subgroupShuffleXor(high_sum, 1u);
+#if eights > 2
+  high_sum += subgroupShuffleXor(high_sum, 2u);
+#end
 #end
 #end
   if (!inside) { return; }
@@ -139,7 +167,13 @@ fn store_x(item: u32, v: Eight, inside: bool) {
 fn norm_of(m: u32) -> f32 {
   const slots = wide * eights / lanes;
   var sum = 0.0;
+#if wide * eights <= 16 * lanes
+#for i in 0..wide * eights / lanes
+  sum += x_squares[m * slots + $(i)u];
+#end
+#else
   for (var i = 0u; i < slots; i++) { sum += x_squares[m * slots + i]; }
+#end
   return inverseSqrt(sum / f32(params.k) + eps());
 }
 #end

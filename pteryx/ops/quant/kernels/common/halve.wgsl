@@ -13,6 +13,20 @@
 #include "quant/kernels/common/halve.wgsl" m=$m count=$half step=$(step / 2)
 #else
   var total$m = sum$(m)_1_0;
-  for (var step = $(step)u; step > 0u; step /= 2u) { total$m += subgroupShuffleXor(total$m, step); }
+#if step >= 16
+  total$m += subgroupShuffleXor(total$m, 16u);
+#end
+#if step >= 8
+  total$m += subgroupShuffleXor(total$m, 8u);
+#end
+#if step >= 4
+  total$m += subgroupShuffleXor(total$m, 4u);
+#end
+#if step >= 2
+  total$m += subgroupShuffleXor(total$m, 2u);
+#end
+#if step >= 1
+  total$m += subgroupShuffleXor(total$m, 1u);
+#end
   if (lane % (lanes / columns) == 0u) { totals[(owner * rows + $(m)u) * columns + lane / (lanes / columns)] = total$m; }
 #end

@@ -24,14 +24,22 @@ struct Params {
 #option end3 0..16777216
 #option factor_bits 0..2139095039
 #option eps_bits 0..2139095039
+#option fixed_slots  // so are the slots of the live scalars that say where rows of caches and tables are
+#option position_slot 0..65535
+#option table_slot 0..65535
 @group(0) @binding(0) var<uniform> given: Params;
 const params = Params($(rows)u, $(n)u, $(k)u, $(row_bytes)u, $(group_size)u, $(scale_row)u, 1u, $(k)u, 0.0, 0.0, 0.0,
                       0u, 0u, 0u, 0u, vec4<u32>($(end0)u, $(end1)u, $(end2)u, $(end3)u));
 fn factor() -> f32 { return bitcast<f32>($(factor_bits)u); }
 fn x_zero() -> f32 { return given.x_zero; }
 fn eps() -> f32 { return bitcast<f32>($(eps_bits)u); }
+#if fixed_slots
+fn first_position() -> u32 { return 0x80000000u | $(position_slot)u; }
+fn table_start() -> u32 { return 0x80000000u | $(table_slot)u; }
+#else
 fn first_position() -> u32 { return given.position; }
 fn table_start() -> u32 { return given.table_start; }
+#end
 #else
 @group(0) @binding(0) var<uniform> params: Params;
 fn factor() -> f32 { return params.factor; }
