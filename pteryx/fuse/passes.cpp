@@ -9,11 +9,10 @@ std::vector<SplitWeight> run_passes(Graph& g, const OpLookup& ops, const PassOpt
   if (options.fuse && !g.has_jumps) {
     drop_narrowing(g);
     fuse_silu(g, ops);
-    simplify_movement(g, ops);
     fuse_attention(g, ops);
-    simplify_movement(g, ops);  // of what attention has made
+    simplify_movement(g, ops);  // with what attention has made
     extend_conv(g, ops);
-    drop_statistics(g);
+    simplify_norms(g, ops);
     join_linear(g, ops, options.most_constant_bytes);
     fill_slots(g, ops, options.most_constant_bytes);
     rotate_products(g, ops);

@@ -49,8 +49,9 @@ void fuse_attention(Graph& g, const OpLookup& ops);
 void extend_conv(Graph& g, const OpLookup& ops);
 // Activation, factors, residual and transposition behind a linear layer of floats -> part of it.
 void extend_linear(Graph& g, const OpLookup& ops);
-// Means and deviations of norms that nobody reads are not made.
-void drop_statistics(Graph& g);
+// Means and deviations of norms that nobody reads are not made; SiLU behind a group norm -> part of
+// it.
+void simplify_norms(Graph& g, const OpLookup& ops);
 
 // Constants of types that the GPU does not hold, cast to floats: the result is a constant.
 void fold_casts(Graph& g);

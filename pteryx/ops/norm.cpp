@@ -1,5 +1,4 @@
-// Normalisation of rows by their own statistics (RMS, layer, group, batch) and by stored ones
-// (batch, inference).
+// Normalisation of rows by their own statistics: RMS, layer, group, batch.
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/ops/norm.h"
 
@@ -7,8 +6,8 @@
 
 #include "pteryx/ops/fold.h"
 #include "pteryx/ops/op.h"
-#include "pteryx/ops/shaders/batch_norm.h"
 #include "pteryx/ops/shaders/norm.h"
+#include "pteryx/ops/shaders/norm_split.h"
 #include "pteryx/ops/table.h"
 
 namespace pteryx::ops {
@@ -19,7 +18,9 @@ enum class Kind : uint8_t { kRms, kTrailingRms, kLayer, kGroup, kBatch };
 // Where a kind keeps its arguments; 0: it has none.
 struct Form {
   std::span<const Arg> args;
-  uint8_t weight, bias, eps;
+  Affine affine;
+  uint8_t eps;
+  uint8_t activation = 0;
 };
 
 constexpr Arg kThreeOut = out_list("y", 3, kFloats);
@@ -44,6 +45,16 @@ constexpr Arg kGroupArgs[] = {in("x", kFloats, 2),
                               number("group"),
                               number("eps"),
                               kThreeOut};
+constexpr Arg kFusedGroupArgs[] = {in("x", kFloats, 2),
+                                   optional_in("weight", kFloats),
+                                   optional_in("bias", kFloats),
+                                   any("N"),
+                                   any("C"),
+                                   any("HxW"),
+                                   number("group"),
+                                   number("eps"),
+                                   text("activation"),
+                                   out("y", kFloats)};
 constexpr Arg kBatchArgs[] = {in("x", kFloats, 2),
                               optional_in("weight", kFloats),
                               optional_in("bias", kFloats),
@@ -51,15 +62,6 @@ constexpr Arg kBatchArgs[] = {in("x", kFloats, 2),
                               any("momentum"),
                               number("eps"),
                               kThreeOut};
-constexpr Arg kStoredArgs[] = {in("x", kFloats, 2),
-                               optional_in("weight", kFloats),
-                               optional_in("bias", kFloats),
-                               in("mean", kFloats),
-                               in("variance", kFloats),
-                               any("momentum"),
-                               number("eps"),
-                               kThreeOut};
-
 struct Row {
   std::string_view name;
   std::string_view spelling;
@@ -67,35 +69,30 @@ struct Row {
   Form form;
 };
 constexpr Row kRows[] = {
-    {"et_vk.rms_norm.default", "", Kind::kRms, {kRmsArgs, 1, 0, 2}},
+    {"et_vk.rms_norm.default", "", Kind::kRms, {kRmsArgs, {1, 0}, 2}},
     {"aten.rms_norm.default",
      "aten::rms_norm.out",
      Kind::kTrailingRms,
-     {kTrailingRmsArgs, 2, 0, 3}},
+     {kTrailingRmsArgs, {2, 0}, 3}},
     {"aten.native_layer_norm.default",
      "aten::native_layer_norm.out",
      Kind::kLayer,
-     {kLayerArgs, 2, 3, 4}},
+     {kLayerArgs, {2, 3}, 4}},
     {"aten.native_group_norm.default",
      "aten::native_group_norm.out",
      Kind::kGroup,
-     {kGroupArgs, 1, 2, 7}},
+     {kGroupArgs, {1, 2}, 7}},
+    {kFusedGroupNorm, "", Kind::kGroup, {kFusedGroupArgs, {1, 2}, 7, 8}},
     {"aten._native_batch_norm_legit.no_stats",
      "aten::_native_batch_norm_legit.no_stats_out",
      Kind::kBatch,
-     {kBatchArgs, 1, 2, 5}},
+     {kBatchArgs, {1, 2}, 5}},
 };
 constexpr size_t kNormalizedShape = 1;
 constexpr size_t kGroupCount = 6;
 
 const Row& row(const Node& n) { return *static_cast<const Row*>(n.def().row); }
 bool centred(Kind k) { return k != Kind::kRms && k != Kind::kTrailingRms; }
-
-// Weight and bias, where present, have one entry per channel.
-Status check_affine(const Node& n, size_t arg, int64_t channels) {
-  if (arg == 0 || !n.has(arg) || n.in(arg).numel() == channels) return {};
-  return n.mismatch(arg, "shape", to_string(Dims{channels}), to_string(n.in(arg).dims));
-}
 
 // The rows of a call: [rows, length] dense, or for batches [N, rows, inner] with length N * inner.
 struct Rows {
@@ -181,9 +178,14 @@ Status shape(const Node& n, Shapes& s) {
   if (op.kind == Kind::kRms) PTERYX_TRY(check_rms(n, r));
   const bool trailing = op.kind != Kind::kGroup && op.kind != Kind::kBatch;
   const int64_t channels = trailing ? r.length : r.groups * r.channels;
-  PTERYX_TRY(check_affine(n, op.form.weight, channels));
-  PTERYX_TRY(check_affine(n, op.form.bias, channels));
+  PTERYX_TRY(check_affine(n, op.form.affine.weight, channels));
+  PTERYX_TRY(check_affine(n, op.form.affine.bias, channels));
   if (!n.has_out(0)) return n.fail(Code::kInvalidProgram, "the first result is None");
+  if (op.form.activation != 0) {
+    const std::string_view name = n.text(op.form.activation);
+    if (!name.empty() && name != "none" && name != "silu")
+      return n.malformed(op.form.activation, "value", "none or silu", name);
+  }
   PTERYX_TRY(s.set(0, n.in(0).dims));
   for (size_t i = 1; i < n.out_count(); ++i) PTERYX_TRY(s.set(i, r.stats));
   return {};
@@ -196,16 +198,12 @@ double epsilon(const Node& n) {
   return n.number_or(row(n).form.eps, half ? kHalfStep : kFloatStep);
 }
 
-// ---------------------------------------------------------------- GPU
-
-// Binds weight and bias where present, and says whether they are.
-void bind_affine(const Node& n, const Form& f, std::vector<Bind>& bind, Options& options) {
-  const bool weight = f.weight != 0 && n.has(f.weight);
-  const bool bias = f.bias != 0 && n.has(f.bias);
-  if (weight) bind.push_back({"weight", n.in(f.weight)});
-  if (bias) bind.push_back({"bias", n.in(f.bias)});
-  options.set("has_weight", weight ? 1 : 0).set("has_bias", bias ? 1 : 0);
+bool has_silu(const Node& n) {
+  const uint8_t at = row(n).form.activation;
+  return at != 0 && n.text(at) == "silu";
 }
+
+// ---------------------------------------------------------------- GPU
 
 // Where the elements of a row are.
 std::string rows_name(Kind k) {
@@ -253,11 +251,70 @@ Status plan(const Node& n, Plan& p) {
   PTERYX_ASSIGN(const Rows r, rows_of(n));
   const Row& op = row(n);
   Extras extras;
-  bind_affine(n, op.form, extras.before_y, extras.options);
-  extras.options.set("has_mean", n.has_out(1) ? 1 : 0).set("has_rstd", n.has_out(2) ? 1 : 0);
+  bind_affine(n, op.form.affine, extras.before_y, extras.options);
+  extras.options.set("activation", has_silu(n) ? "silu" : "none")
+      .set("has_mean", n.has_out(1) ? 1 : 0)
+      .set("has_rstd", n.has_out(2) ? 1 : 0);
   if (n.has_out(1)) extras.behind_y.push_back({"mean", n.out(1)});
   if (n.has_out(2)) extras.behind_y.push_back({"rstd", n.out(2)});
   return dispatch(n, p, R, op.kind, r, n.in(0), n.out(), epsilon(n), std::move(extras), op.name);
+}
+
+// Few long rows, cut into parts.
+constexpr int64_t kChunk = 4096;
+constexpr int64_t kMostRows = 256;  // from there on they fill a GPU as they are
+constexpr int64_t kMostSplits = 256;
+
+template <FoldRoute R>
+Status plan_split(const Node& n, Plan& p) {
+  PTERYX_ASSIGN(const Rows r, rows_of(n));
+  const Kind kind = row(n).kind;
+  const int64_t splits = (r.length + kChunk - 1) / kChunk;
+  const shaders::NormSplitParams params{.rows = u32(r.rows),
+                                        .length = u32(r.length),
+                                        .groups = u32(r.groups),
+                                        .channels = u32(r.channels),
+                                        .inner = u32(r.inner),
+                                        .eps = static_cast<float>(epsilon(n)),
+                                        .splits = u32(splits),
+                                        .chunk = u32(kChunk)};
+  const Fold f = make_fold(R, kChunk, kChunk / 16, p.caps());
+  const Tensor parts = p.scratch(DType::kF32, {r.rows, splits, 2});
+  Options options = f.options();
+  options.set("rows", rows_name(kind)).set("pass", "parts");
+  const gpu::Grid grid = per_group(r.rows * splits, p.caps());
+  PTERYX_TRY(p.dispatch(n, {.shader = &shaders::norm_split,
+                            .options = options,
+                            .variant = "parts",
+                            .bind = {{"x", n.in(0)}, {"parts", parts}},
+                            .params = bytes_of(params),
+                            .grid = grid}));
+  std::vector<Bind> bind = {{"x", n.in(0)}, {"parts", parts}};
+  bind_affine(n, row(n).form.affine, bind, options);
+  options.set("pass", "merge").set("activation", has_silu(n) ? "silu" : "none");
+  bind.push_back({"y", n.out()});
+  return p.dispatch(n, {.shader = &shaders::norm_split,
+                        .options = std::move(options),
+                        .variant = "merge",
+                        .bind = std::move(bind),
+                        .params = bytes_of(params),
+                        .grid = grid});
+}
+
+bool fits_split(const Node& n, const gpu::Caps& caps) {
+  const auto r = rows_of(n);
+  const Kind kind = row(n).kind;
+  return r.ok() && (kind == Kind::kLayer || kind == Kind::kGroup) && !n.has_out(1) &&
+         !n.has_out(2) && r->length % 4 == 0 && r->length > kChunk &&
+         r->length <= kChunk * kMostSplits && (kind == Kind::kLayer || r->inner % 4 == 0) &&
+         caps.max_invocations >= kChunk / 16;
+}
+bool fits_split_subgroup(const Node& n, const gpu::Caps& caps) {
+  return fits_subgroup_fold(n, caps) && fits_split(n, caps);
+}
+bool suits_split(const Node& n, const gpu::Caps& /*caps*/) {
+  const auto r = rows_of(n);
+  return r.ok() && r->rows < kMostRows;
 }
 
 bool suits_teams(const Node& n, const gpu::Caps& /*caps*/) {
@@ -266,18 +323,14 @@ bool suits_teams(const Node& n, const gpu::Caps& /*caps*/) {
 }
 
 constexpr Route kRoutes[] = {
+    {"split_subgroup", fits_split_subgroup, plan_split<FoldRoute::kSubgroup>, suits_split},
+    {"split", fits_split, plan_split<FoldRoute::kTree>, suits_split},
     {"subgroup", fits_subgroup_fold, plan<FoldRoute::kSubgroup>, suits_teams},
     {"workgroup", nullptr, plan<FoldRoute::kTree>, suits_teams},
     {"serial", nullptr, plan<FoldRoute::kSerial>},
 };
 
 // ---------------------------------------------------------------- CPU
-
-double affine_on_host(const Node& n, const Host& h, const Form& f, double v, int64_t channel) {
-  if (f.weight != 0 && n.has(f.weight)) v *= h.host(n.in(f.weight).id).number(channel);
-  if (f.bias != 0 && n.has(f.bias)) v += h.host(n.in(f.bias).id).number(channel);
-  return v;
-}
 
 int64_t host_offset(Kind kind, const Rows& r, int64_t i, int64_t k) {
   if (kind != Kind::kBatch) return i * r.length + k;
@@ -293,6 +346,7 @@ Status cpu(const Node& n, const Host& h) {
   const Row& op = row(n);
   const HostTensor x = h.host(n.in(0).id);
   const HostTensor y = h.host(n.out_id());
+  const bool silu = has_silu(n);
   for (int64_t i = 0; i < r.rows; ++i) {
     const auto value = [&](int64_t k) { return x.number(host_offset(op.kind, r, i, k)); };
     double mean = 0;
@@ -303,8 +357,9 @@ Status cpu(const Node& n, const Host& h) {
       variance += (value(k) - mean) * (value(k) - mean) / static_cast<double>(r.length);
     const double rstd = 1.0 / std::sqrt(variance + epsilon(n));
     for (int64_t k = 0; k < r.length; ++k) {
-      y.put(host_offset(op.kind, r, i, k), affine_on_host(n, h, op.form, (value(k) - mean) * rstd,
-                                                          host_channel(op.kind, r, i, k)));
+      const double v = affine_on_host(n, h, op.form.affine, (value(k) - mean) * rstd,
+                                      host_channel(op.kind, r, i, k));
+      y.put(host_offset(op.kind, r, i, k), silu ? v / (1 + std::exp(-v)) : v);
     }
     if (n.has_out(1)) h.host(n.out_id(1)).put(i, mean);
     if (n.has_out(2)) h.host(n.out_id(2)).put(i, rstd);
@@ -312,68 +367,16 @@ Status cpu(const Node& n, const Host& h) {
   return {};
 }
 
-// ---------------------------------------------------------------- stored statistics
-
-enum Stored { kX, kWeight, kBias, kMean, kVariance, kMomentum, kEps };
-constexpr Form kStoredForm{kStoredArgs, kWeight, kBias, kEps};
-
-int64_t inner_of(const Tensor& x) {
-  int64_t n = 1;
-  for (size_t i = 2; i < x.rank(); ++i) n *= x.dims[i];
-  return n;
-}
-
-// The second and third result are for training; they keep the size the file gives them and are not
-// written.
-Status stored_shape(const Node& n, Shapes& s) {
-  const Tensor x = n.in(kX);
-  for (const size_t arg : {kWeight, kBias, kMean, kVariance})
-    PTERYX_TRY(check_affine(n, arg, x.dims[1]));
-  if (!n.has_out(0)) return n.fail(Code::kInvalidProgram, "the first result is None");
-  return s.set(0, x.dims);
-}
-
-Status stored_plan(const Node& n, Plan& p) {
-  const Tensor x = n.in(kX);
-  const Tensor y = n.out();
-  std::vector<Bind> bind = {{"x", x}, {"mean", n.in(kMean)}, {"variance", n.in(kVariance)}};
-  Options options;
-  bind_affine(n, kStoredForm, bind, options);
-  bind.push_back({"y", y});
-  const shaders::BatchNormParams params{.n = u32(y.numel()),
-                                        .channels = u32(x.dims[1]),
-                                        .inner = u32(inner_of(x)),
-                                        .eps = static_cast<float>(n.number(kEps))};
-  return p.dispatch(n, {.shader = &shaders::batch_norm,
-                        .options = std::move(options),
-                        .bind = std::move(bind),
-                        .params = bytes_of(params),
-                        .grid = per_element(words(y.numel(), y.dtype), p.caps())});
-}
-
-Status stored_cpu(const Node& n, const Host& h) {
-  const HostTensor x = h.host(n.in(kX).id);
-  const HostTensor mean = h.host(n.in(kMean).id);
-  const HostTensor variance = h.host(n.in(kVariance).id);
-  const HostTensor y = h.host(n.out_id());
-  const int64_t inner = inner_of(n.in(kX));
-  for (int64_t i = 0; i < y.numel(); ++i) {
-    const int64_t c = i / inner % x.dims[1];
-    const double v =
-        (x.number(i) - mean.number(c)) / std::sqrt(variance.number(c) + n.number(kEps));
-    y.put(i, affine_on_host(n, h, kStoredForm, v, c));
-  }
-  return {};
-}
-
-constexpr std::string_view kStoredSpellings[] = {"aten::_native_batch_norm_legit_no_training.out"};
-
 }  // namespace
 
 Status plan_rms_norm(const Node& n, Plan& p, const Tensor& x, const Tensor& weight, double eps,
                      const Tensor& y) {
   const FoldRoute route = fits_subgroup_fold(n, p.caps()) ? FoldRoute::kSubgroup : FoldRoute::kTree;
-  Extras extras{.options = {{"has_weight", 1}, {"has_bias", 0}, {"has_mean", 0}, {"has_rstd", 0}},
+  Extras extras{.options = {{"has_weight", 1},
+                            {"has_bias", 0},
+                            {"activation", "none"},
+                            {"has_mean", 0},
+                            {"has_rstd", 0}},
                 .before_y = {{"weight", weight}},
                 .behind_y = {}};
   return dispatch(n, p, route, Kind::kRms, {.rows = x.rows(), .length = x.dim(-1), .stats = {}}, x,
@@ -383,7 +386,7 @@ Status plan_rms_norm(const Node& n, Plan& p, const Tensor& x, const Tensor& weig
 void add_norm(std::vector<OpDef>& table) {
   for (const Row& r : kRows) {
     table.push_back({.name = r.name,
-                     .spellings = std::span(&r.spelling, 1),
+                     .spellings = std::span(&r.spelling, r.spelling.empty() ? 0 : 1),
                      .args = r.form.args,
                      .shape = shape,
                      .plan = plan_by_route,
@@ -392,12 +395,6 @@ void add_norm(std::vector<OpDef>& table) {
                      .routes = kRoutes,
                      .row = &r});
   }
-  table.push_back({.name = "aten._native_batch_norm_legit_no_training.default",
-                   .spellings = kStoredSpellings,
-                   .args = kStoredArgs,
-                   .shape = stored_shape,
-                   .plan = stored_plan,
-                   .cpu = stored_cpu});
 }
 
 }  // namespace pteryx::ops

@@ -1,10 +1,11 @@
-// y = (x - mean) * rstd * weight + bias, with mean and rstd of each row. A team of invocations works on one row.
+// y = activation((x - mean) * rstd * weight + bias), with mean and rstd of each row. A team of invocations works on one row.
 // The variance is taken around the mean and corrected by what rounding left of it: exact also where mean >> deviation.
 // Host guarantees: length > 0 where there are rows; y_lanes divides length and rows are dense, else y_lanes is 1.
 #option rows dense | groups | channels  // of x: one after another; of [groups, channels, inner]; of [.., rows, inner]
 #option centred     // around the mean
 #option has_weight
 #option has_bias
+#option activation none | silu
 #option has_mean    // results
 #option has_rstd
 #option held 0..16  // words of y that cover an invocation's share, which then stays in registers; 0: it is read anew
@@ -60,6 +61,12 @@ fn channel(row: u32, k: u32) -> u32 {
 #end
 }
 #include "common/affine.wgsl"
+#if activation == silu
+#include "common/math.wgsl"
+fn finish(v: f32, c: u32) -> f32 { return silu_of(affine(v, c)); }
+#else
+fn finish(v: f32, c: u32) -> f32 { return affine(v, c); }
+#end
 
 // The k of an invocation's s-th item.
 fn item(lane: u32, s: u32) -> u32 { return (lane + s / y_lanes * team) * y_lanes + s % y_lanes; }
@@ -130,7 +137,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     if (k < params.length) {
       var word = 0u;
       for (var j = 0u; j < y_lanes; j++) {
-        word |= encode_y(j, affine(((kept[i * y_lanes + j] - mean_of_row) - left) * scale, channel(row, k + j)));
+        word |= encode_y(j, finish(((kept[i * y_lanes + j] - mean_of_row) - left) * scale, channel(row, k + j)));
       }
       y[offset(row, k) / y_lanes] = word;
     }
@@ -139,7 +146,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   for (var k = lane * y_lanes; k < params.length; k += team * y_lanes) {
     var word = 0u;
     for (var j = 0u; j < y_lanes; j++) {
-      word |= encode_y(j, affine(((load_x(offset(row, k + j)) - mean_of_row) - left) * scale, channel(row, k + j)));
+      word |= encode_y(j, finish(((load_x(offset(row, k + j)) - mean_of_row) - left) * scale, channel(row, k + j)));
     }
     y[offset(row, k) / y_lanes] = word;
   }

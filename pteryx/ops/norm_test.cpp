@@ -135,6 +135,38 @@ TEST(Norm, LayersOfAnyTrailingDims) {
 
 TEST(Norm, LayersFarFromZero) { check_layer(DType::kF32, {3, 500}, 1, true, 4000, {1e-4, 1e-5}); }
 
+// Few long rows, cut into parts of which the last has a few elements; far from zero as well.
+TEST(Norm, GroupsInPartsWithSilu) {
+  const auto check = [](DType t, double middle, Tolerance tol) {
+    const Dims d = {2, 4, 2052};
+    const TestTensor x = random(t, d, 6, middle - 1, middle + 1);
+    const TestTensor w = random(t, {4}, 7, 0.5, 1.5);
+    const TestTensor b = random(t, {4}, 8);
+    const auto group = [](size_t i) { return i / 4104; };
+    TestTensor y = normalised(x, stats(x, 4, 1e-5, true, group), group, &w, &b,
+                              [](size_t i) { return i / 2052 % 4; });
+    for (double& v : y.data) v /= 1 + std::exp(-v);
+    Case c("pteryx.group_norm");
+    c.in(x).in(w).in(b).integer(2).integer(4).integer(2052).integer(2).number(1e-5);
+    expect_op(c.text("silu").out(t, d), {y}, tol);
+  };
+  check(DType::kF32, 0, {1e-5, 1e-5});
+  check(DType::kF32, 500, {2e-4, 1e-4});
+  check(DType::kF16, 0, {1e-2, 5e-3});
+  expect_error(Case("pteryx.group_norm")
+                   .in(random(DType::kF32, {1, 2, 4}))
+                   .none()
+                   .none()
+                   .integer(1)
+                   .integer(2)
+                   .integer(4)
+                   .integer(1)
+                   .number(1e-5)
+                   .text("tanh")
+                   .out(DType::kF32, {1, 2, 4}),
+               "expected none or silu, got tanh");
+}
+
 void check_group(DType t, const Dims& d, int64_t groups, bool affine, Tolerance tol) {
   const TestTensor x = random(t, d, 6);
   const TestTensor w = random(t, {d[1]}, 7, 0.5, 1.5);

@@ -13,10 +13,10 @@ constexpr void (*kFamilies[])(std::vector<OpDef>&) = {
     add_creation,       add_distance, add_embedding_bag, add_embedding_parts,
     add_embedding_q4,   add_grid,     add_index,         add_item,
     add_join,           add_movement, add_matmul,        add_norm,
-    add_pool,           add_put,      add_qlinear,       add_reduce,
-    add_rope,           add_sample,   add_scalars,       add_scan,
-    add_softmax,        add_sort,     add_unary,         add_upsample,
-    add_views,          add_where,
+    add_batch_norm,     add_pool,     add_put,           add_qlinear,
+    add_reduce,         add_rope,     add_sample,        add_scalars,
+    add_scan,           add_softmax,  add_sort,          add_unary,
+    add_upsample,       add_views,    add_where,
 };
 
 struct Table final : graph::OpLookup {

@@ -32,6 +32,7 @@ void add_item(std::vector<OpDef>& table);
 void add_join(std::vector<OpDef>& table);
 void add_movement(std::vector<OpDef>& table);
 void add_matmul(std::vector<OpDef>& table);
+void add_batch_norm(std::vector<OpDef>& table);
 void add_norm(std::vector<OpDef>& table);
 void add_pool(std::vector<OpDef>& table);
 void add_put(std::vector<OpDef>& table);

@@ -75,13 +75,15 @@ struct Network : testing::GraphDraft {
   }
   // Heads [H, S, D] as the exporter writes their attention, with the guard of rows without keys.
   ValueId attention(ValueId q, ValueId k, ValueId v) {
-    const int64_t h = dims(q)[0];
-    const int64_t s = dims(q)[1];
-    const int64_t d = dims(q)[2];
-    const int64_t keys = dims(k)[1];
+    const size_t first = dims(q).rank() - 3;  // heads may have a batch of 1 before them
+    const int64_t h = dims(q)[first];
+    const int64_t s = dims(q)[first + 1];
+    const int64_t d = dims(q)[first + 2];
+    const int64_t keys = dims(k)[first + 1];
+    const auto with_batch = [&](ValueId x, const Dims& to) { return first == 1 ? x : view(x, to); };
     const double root = std::sqrt(1 / std::sqrt(static_cast<double>(d)));
-    const ValueId kt = permute(view(k, {1, h, keys, d}), {0, 1, 3, 2});
-    const ValueId scaled_q = like("aten.mul.Scalar", {view(q, {1, h, s, d}), number(root)});
+    const ValueId kt = permute(with_batch(k, {1, h, keys, d}), {0, 1, 3, 2});
+    const ValueId scaled_q = like("aten.mul.Scalar", {with_batch(q, {1, h, s, d}), number(root)});
     const ValueId scaled_k = like("aten.mul.Scalar", {kt, number(root)});
     const ValueId scores =
         view(bmm(view(scaled_q, {h, s, d}), view(scaled_k, {h, d, keys})), {1, h, s, keys});
@@ -97,7 +99,7 @@ struct Network : testing::GraphDraft {
         like("aten.full_like.default", {soft, integer(0), none(), none(), none(), none(), none()});
     const ValueId empty = node("aten.logical_not.default", {any}, {1, h, s, 1}, DType::kBool);
     const ValueId weights = node("aten.where.self", {empty, zeros, soft}, all);
-    return bmm(view(weights, {h, s, keys}), v);
+    return bmm(view(weights, {h, s, keys}), view(v, {h, keys, d}));
   }
   ValueId conv(ValueId x, int64_t channels, int64_t kernel) {
     Dims to = dims(x);
@@ -201,7 +203,7 @@ TEST(FusedNetworks, TransposedWeightsAreLinearLayers) {
       const ValueId b =
           n.node("aten.expand_copy.default", {w, n.ints({1, 16, 16}), n.value(false)}, {1, 16, 16});
       const ValueId y = n.bmm(n.view(x, {1, 11, 16}), n.view(b, {1, 16, 16}));
-      return n.view(n.permute(n.view(y, {1, 11, 2, 8}), {0, 2, 1, 3}), {2, 11, 8});
+      return n.permute(n.view(y, {1, 11, 2, 8}), {0, 2, 1, 3});
     };
     const ValueId q = heads();
     const ValueId k = heads();
@@ -312,6 +314,22 @@ TEST(FusedNetworks, WhatFollowsALinearLayer) {
           n.g.outputs = {y};
         },
         seed, "matmul:naive");
+  }
+}
+
+// Rows of a group that are cut into parts, and such as are not.
+TEST(FusedNetworks, SiluBehindAGroupNorm) {
+  for (const int64_t side : {3, 48}) {
+    const std::string names = expect_same([&](Network& n) {
+      const ValueId x = n.input({1, 8, side, side});
+      const ValueId y = n.tensor({1, 8, side, side});
+      n.call("aten.native_group_norm.default",
+             {x, n.constant({8}), n.constant({8}), n.integer(1), n.integer(8),
+              n.integer(side * side), n.integer(2), n.number(1e-5),
+              n.value(graph::ValueList{{y, n.tensor({1, 2}), n.tensor({1, 2})}})});
+      n.g.outputs = {n.like("aten.silu.default", {y})};
+    });
+    EXPECT_EQ(names, "pteryx.group_norm ");
   }
 }
 

@@ -223,6 +223,7 @@ Drawn draw_norm(std::string_view op, Draw& d) {
   maybe({channels});
   if (is(op, "group_norm")) {
     call.integer(1).integer(1).integer(1).integer(groups).number(1e-2);
+    if (is(op, "pteryx")) return {call.text(d.chance(0.5) ? "silu" : "none").out(t, dims), tol};
     call.outs({{t, dims, {}}, {t, {dims[0], groups}, {}}, {t, {dims[0], groups}, {}}});
   } else if (is(op, "no_stats")) {
     call.flag(true).number(0.1).number(1e-2);
@@ -301,7 +302,7 @@ std::vector<Generator> reduction_generators() {
        draw_reduce},
       {"Softmax", {"aten._softmax.default", "aten._log_softmax.default"}, draw_softmax},
       {"Norm",
-       {"aten.native_layer_norm.default", "aten.native_group_norm.default",
+       {"aten.native_layer_norm.default", "aten.native_group_norm.default", "pteryx.group_norm",
         "aten._native_batch_norm_legit.no_stats",
         "aten._native_batch_norm_legit_no_training.default"},
        draw_norm},
