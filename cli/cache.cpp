@@ -72,6 +72,14 @@ convert::NamedProgress show(ProgramFile& program, Progress& progress) {
 
 }  // namespace
 
+std::string pipeline_folder() {
+  const std::string own = gpu::variable("PTERYX_PIPELINE_CACHE");
+  if (own == "0") return {};
+  if (!own.empty()) return own;
+  const std::string folder = gpu::cache_folder();
+  return folder.empty() ? "" : (fs::path(folder) / "pipelines").string();
+}
+
 Result<ProgramFile> open_program(const std::string& model, Progress& progress) {
   auto options = cache_options();
   const CacheOptions uncached = {.temporary = temporary_folder()};

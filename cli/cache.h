@@ -16,4 +16,7 @@ Result<convert::ProgramFile> open_program(const std::string& model, Progress& pr
 // Makes anew what was kept: it cannot be used.
 Status repeat_conversion(convert::ProgramFile& program, Progress& progress);
 
+// Where compiled shaders are kept, as the environment says; "" for nowhere.
+std::string pipeline_folder();
+
 }  // namespace pteryx::cli

@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include "cache.h"
 #include "interrupt.h"
 
 #include "pteryx/base/excerpt.h"
@@ -47,6 +48,7 @@ void read_environment(CLI::App& app, RunOptions& o) {
   // Of the chosen command only: CLI11 would look at the variables for all of them.
   app.parse_complete_callback([&o] {
     o.device = gpu::options_from_environment(std::move(o.device));
+    o.device.pipeline_cache.folder = pipeline_folder();
     if (o.routes.empty()) o.routes = gpu::variable("PTERYX_ROUTE");
     const std::string precision = gpu::variable("PTERYX_PRECISION");
     if (!o.precision && !precision.empty()) {

@@ -110,6 +110,9 @@ struct Counters {
   uint64_t pipelines_created = 0;
   uint64_t pipelines_compiling = 0;  // now, in the background
   uint64_t pipeline_cache_hits = 0;
+  // Parts of pipelines that earlier processes kept, or that this one did; see PipelineCacheOptions.
+  uint64_t blobs_found = 0;
+  uint64_t blobs_kept = 0;
   uint64_t bind_groups_created = 0;
   uint64_t bind_groups_alive = 0;
 };
@@ -186,6 +189,14 @@ class Device {
   virtual void idle(uint64_t /*most_ns*/) {}
 };
 
+// Where compiled shaders are kept for later processes. One folder serves all GPUs, drivers and
+// libraries; what is damaged in it is made again, and where it cannot be used nothing is kept.
+// Dawn only: wgpu-native offers nothing to keep.
+struct PipelineCacheOptions {
+  std::string folder = {};  // of one user alone, made where it is not there; "": nothing is kept
+  uint64_t limit_bytes = uint64_t{256} << 20;  // beyond it, what was used longest ago goes
+};
+
 struct DeviceOptions {
   // Index or part of the name of an adapter, or "software"; "": a GPU, and where none can be used
   // the software one. The software driver is among them if the Vulkan loader finds it.
@@ -200,6 +211,7 @@ struct DeviceOptions {
   // Where what was measured of GPUs is kept, see keep_sizes; "": nowhere.
   std::string folder = {};
   std::optional<Sizes> sizes = {};  // in place of those measured, or usual for the adapter
+  PipelineCacheOptions pipeline_cache = {};
 };
 
 // Opens a provider and an adapter. Errors: kDevice with what was tried.

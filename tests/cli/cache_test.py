@@ -11,7 +11,7 @@ import subprocess
 import time
 import unittest
 
-from cli import BAD_FILE, FIXTURES, INTERRUPTED, OK, TOOL, USAGE, TestCase, environment, tool
+from cli import BAD_FILE, FIXTURES, INTERRUPTED, LLM, OK, TOOL, USAGE, TestCase, environment, tool
 
 GGUF = FIXTURES / "convert" / "llama.gguf"
 FOLDER = FIXTURES / "convert" / "qwen2"
@@ -124,6 +124,35 @@ class Lock(Cache):
             self.assertIsNone(chat.poll())
             chat.stdin.close()
             chat.wait(timeout=60)
+
+
+class Pipelines(Cache):
+    """Compiled shaders, which Dawn can keep and wgpu-native cannot."""
+    MODEL = LLM / "qwen3_like_q4.pte"
+
+    def run_with(self, **variables):
+        env = {"PTERYX_CACHE": str(self.cache), **variables}
+        return self.succeed("generate", self.MODEL, "--prompt-ids", "1", "2", "-n", "2", "--temperature", "0", "--json", env=env)
+
+    def blobs(self, folder):
+        return {path: path.read_bytes() for path in folder.glob("*")} if folder.exists() else {}
+
+    def test_are_kept_and_repaired(self):
+        folder = self.cache / "pipelines"
+        ids = json.loads(self.run_with(PTERYX_PIPELINE_CACHE=""))["ids"]
+        kept = self.blobs(folder)
+        self.assertEqual(bool(kept), os.environ.get("PTERYX_PROVIDER") != "wgpu")
+        for path, data in kept.items():
+            path.write_bytes(data[:len(data) // 2])
+        for _ in range(2):
+            self.assertEqual(json.loads(self.run_with(PTERYX_PIPELINE_CACHE=""))["ids"], ids)
+            self.assertEqual(self.blobs(folder).keys(), kept.keys())
+        self.assertIn("0 conversions", self.succeed("cache", env={"PTERYX_CACHE": str(self.cache)}))
+
+    def test_need_no_folder(self):
+        self.run_with(PTERYX_PIPELINE_CACHE="0")
+        self.assertFalse((self.cache / "pipelines").exists())
+        self.run_with(PTERYX_PIPELINE_CACHE=str(self.write("file", "x")))
 
 
 class Private(Cache):

@@ -326,7 +326,8 @@ class Terminal:
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
         environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "LC_ALL", "LANG")}
         self.process = subprocess.Popen([TOOL, "chat", MODEL, *map(str, args)], preexec_fn=lambda: os.login_tty(theirs), close_fds=False,
-                                        env={**environment, "TERM": "xterm", "EDITRC": "/dev/null", **variables})
+                                        env={**environment, "TERM": "xterm", "EDITRC": "/dev/null", "PTERYX_PIPELINE_CACHE": "0",
+                                             **variables})
         os.close(theirs)
         self.seen = b""  # and not yet looked at
         test.addCleanup(self.close)

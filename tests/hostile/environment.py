@@ -43,6 +43,9 @@ HOMES = {
     "a cache that all may write": ({"PTERYX_CACHE": "{folder}/cache"}, {"cache": mode(0o777)}),
     "a cache of another user": ({"PTERYX_CACHE": "{folder}/cache"}, {"cache": owned_by_another}),
     "a cache nobody may write": ({"PTERYX_CACHE": "{folder}/cache"}, {"cache": mode(0o500)}),
+    "shaders kept in a file": ({"PTERYX_PIPELINE_CACHE": "{folder}/cache"}, {"cache": "x"}),
+    "shaders kept in a device": ({"PTERYX_PIPELINE_CACHE": "/dev/full"}, {}),
+    "shaders kept in a folder of another user": ({"PTERYX_PIPELINE_CACHE": "{folder}/cache"}, {"cache": owned_by_another}),
 }
 CACHES = ("*/m-*.pte",)  # conversions are kept for the next run, whatever comes of this one
 

@@ -51,7 +51,7 @@ class Runner:
         self.tool = tool
         self.asan = asan
         self.base = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "PTERYX_ADAPTER": "software", "PTERYX_PROVIDER": "dawn",
-                     "MESA_SHADER_CACHE_DIR": str(shaders),
+                     "MESA_SHADER_CACHE_DIR": str(shaders), "PTERYX_PIPELINE_CACHE": f"{shaders}/pipelines",
                      "ASAN_OPTIONS": f"{os.environ['ASAN_OPTIONS']}:hard_rss_limit_mb={DATA >> 20}", "UBSAN_OPTIONS": os.environ["UBSAN_OPTIONS"]}
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         self.starters = concurrent.futures.ProcessPoolExecutor(jobs, multiprocessing.get_context("fork"))

@@ -273,6 +273,8 @@ Counters NativeDevice::counters() const {
     const PipelineSlot* const slot = pipelines_.find(id);
     now.pipelines_compiling += slot != nullptr && slot->state == PipelineState::kCompiling ? 1 : 0;
   }
+  now.blobs_found = kept_ == nullptr ? 0 : kept_->found();
+  now.blobs_kept = kept_ == nullptr ? 0 : kept_->kept();
   return now;
 }
 

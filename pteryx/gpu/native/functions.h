@@ -69,6 +69,7 @@ namespace pteryx::gpu::native {
 
 // Dawn's own structures and numbers, which the common header does not have.
 inline constexpr auto kDawnInstanceType = static_cast<WGPUSType>(0x00050006);
+inline constexpr auto kDawnCacheType = static_cast<WGPUSType>(0x00050007);
 inline constexpr auto kDawnTogglesType = static_cast<WGPUSType>(0x0005000A);
 inline constexpr auto kDawnFakeBufferOutOfMemoryType = static_cast<WGPUSType>(0x00050040);
 inline constexpr auto kDawnSubgroupMatrixConfigsType = static_cast<WGPUSType>(0x0005003B);
@@ -92,6 +93,21 @@ struct DawnToggles {
   const char* const* enabled = nullptr;
   size_t disabled_count = 0;
   const char* const* disabled = nullptr;
+};
+// Where a device keeps what it compiled; called from the library's threads, too. Older versions
+// have functions of other arguments here: they find no `load`, and call it as their `store` with
+// the address of a key as its size, which BlobCache takes for none.
+struct DawnCache {
+  WGPUChainedStruct chain = {nullptr, kDawnCacheType};
+  WGPUStringView isolation_key = {nullptr, 0};
+  void* load_chain = nullptr;
+  size_t (*load)(size_t key_size, const uint8_t* key, size_t value_size, uint8_t* value, void* user,
+                 void*) = nullptr;
+  void* load_data[2] = {};
+  void* store_chain = nullptr;
+  void (*store)(size_t key_size, const uint8_t* key, size_t value_size, const uint8_t* value,
+                void* user, void*) = nullptr;
+  void* store_data[2] = {};
 };
 enum class DawnMatrixType : uint32_t { kF32 = 1, kF16 = 2 };
 struct DawnMatrixConfig {

@@ -124,9 +124,9 @@ Result<std::shared_ptr<Device>> open_adapter(std::shared_ptr<const Instance> ins
     caps.sizes = *kept;
   }
   const Checks checks = options.bounds_checks ? Checks::kOn : Checks::kOff;
-  PTERYX_ASSIGN(
-      std::shared_ptr<NativeDevice> device,
-      NativeDevice::open(std::move(instance), adapter.handle.get(), std::move(caps), checks));
+  PTERYX_ASSIGN(std::shared_ptr<NativeDevice> device,
+                NativeDevice::open(std::move(instance), adapter.handle.get(), std::move(caps),
+                                   checks, options.pipeline_cache));
   PTERYX_TRY(probe(*device, options.disable));
   return std::shared_ptr<Device>(std::move(device));
 }

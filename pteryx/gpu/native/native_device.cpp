@@ -18,7 +18,8 @@ NativeDevice::NativeDevice(std::shared_ptr<const Instance> instance, Caps caps, 
 
 Result<std::shared_ptr<NativeDevice>> NativeDevice::open(std::shared_ptr<const Instance> instance,
                                                          WGPUAdapter adapter, Caps caps,
-                                                         Checks checks) {
+                                                         Checks checks,
+                                                         const PipelineCacheOptions& kept) {
   const Provider& provider = instance->provider();
   std::shared_ptr<NativeDevice> device(
       new NativeDevice(std::move(instance), std::move(caps), checks));
@@ -47,8 +48,13 @@ Result<std::shared_ptr<NativeDevice>> NativeDevice::open(std::shared_ptr<const I
   desc.requiredFeatures = features.data();
   desc.requiredLimits = &limits;
   device->errors_.attach(desc);
-  PTERYX_ASSIGN(device->device_,
-                provider.request_device(device->instance_->handle(), adapter, desc, checks));
+  if (!kept.folder.empty() && provider.keeps_blobs()) {
+    const std::string maker = fmt::format("{}\n{}\n{}\n{}", provider.name(), provider.build(),
+                                          device->caps_.adapter, device->caps_.driver);
+    device->kept_ = BlobCache::open(kept.folder, maker, kept.limit_bytes);
+  }
+  PTERYX_ASSIGN(device->device_, provider.request_device(device->instance_->handle(), adapter, desc,
+                                                         checks, device->kept_.get()));
   device->queue_ = own(provider.fn(), provider.fn().DeviceGetQueue(device->device_.get()));
   if (device->caps_.timestamps)
     device->caps_.timestamp_ns = provider.timestamp_ns(device->queue_.get());

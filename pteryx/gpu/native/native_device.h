@@ -14,8 +14,10 @@
 #include <vector>
 
 #include "pteryx/gpu/device.h"
+#include "pteryx/gpu/native/blob_cache.h"
 #include "pteryx/gpu/native/errors.h"
 #include "pteryx/gpu/native/gate.h"
+#include "pteryx/gpu/native/hasher.h"
 #include "pteryx/gpu/native/instance.h"
 #include "pteryx/gpu/native/slots.h"
 
@@ -25,7 +27,8 @@ class NativeDevice final : public Device {
  public:
   // caps are the adapter's, already masked: a masked feature is not asked for. Errors: kDevice.
   static Result<std::shared_ptr<NativeDevice>> open(std::shared_ptr<const Instance> instance,
-                                                    WGPUAdapter adapter, Caps caps, Checks checks);
+                                                    WGPUAdapter adapter, Caps caps, Checks checks,
+                                                    const PipelineCacheOptions& kept = {});
   ~NativeDevice() override;
 
   const Caps& caps() const override { return caps_; }
@@ -83,13 +86,8 @@ class NativeDevice final : public Device {
     std::vector<SourceWrite> writes;
   };
   // 128 bits of hash stand for the text: no two shaders of a process share them.
-  struct PipelineKey {
-    uint64_t a = 0;
-    uint64_t b = 0;
-    friend bool operator==(const PipelineKey&, const PipelineKey&) = default;
-  };
   struct PipelineKeyHash {
-    size_t operator()(const PipelineKey& k) const { return k.a; }
+    size_t operator()(const Hash128& k) const { return k.a; }
   };
   enum class PipelineState : uint8_t { kCompiling, kReady, kFailed };
   struct PipelineSlot {
@@ -99,7 +97,7 @@ class NativeDevice final : public Device {
     std::vector<BindingKind> bindings;
     std::string label;
     Status failure;
-    PipelineKey key;
+    Hash128 key;
     WGPUFuture future = {};
     const Functions* fn = nullptr;
   };
@@ -168,7 +166,7 @@ class NativeDevice final : public Device {
                                std::string_view label);
   Status check(const PipelineSlot& pipeline, size_t index, const Binding& binding,
                std::string_view label, WGPUBindGroupEntry& entry);
-  static PipelineKey key_of(const ShaderDesc& desc);
+  static Hash128 key_of(const ShaderDesc& desc);
 
   // In this order: what stands lower is released first, the log after everything that may still
   // report.
@@ -176,12 +174,13 @@ class NativeDevice final : public Device {
   Caps caps_;
   const Checks checks_;
   ErrorLog errors_;
+  std::unique_ptr<BlobCache> kept_;  // null: nothing is kept
   mutable Gate gate_;
   DeviceHandle device_;
   QueueHandle queue_;
   std::map<std::vector<BindingKind>, Layout> layouts_;
   Slots<PipelineId, PipelineSlot> pipelines_;
-  std::unordered_map<PipelineKey, PipelineId, PipelineKeyHash> pipeline_cache_;
+  std::unordered_map<Hash128, PipelineId, PipelineKeyHash> pipeline_cache_;
   std::vector<PipelineId> compiling_;  // when last looked at
   Slots<BufferId, BufferSlot> buffers_;
   Slots<BindGroupId, BindGroupSlot> bind_groups_;

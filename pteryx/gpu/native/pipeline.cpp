@@ -1,7 +1,6 @@
 // Shaders to pipelines, once each; bind group layouts and bind groups.
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,36 +10,6 @@
 
 namespace pteryx::gpu::native {
 namespace {
-
-uint64_t fold(uint64_t x, uint64_t y) {
-  const auto product = static_cast<unsigned __int128>(x) * y;
-  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
-}
-
-// Two lanes of multiply-and-fold over 8 bytes at a time; each item is preceded by its length.
-class Hasher {
- public:
-  void add(uint64_t word) {
-    a_ = fold(a_ ^ word, 0x9E3779B97F4A7C15);
-    b_ = fold(b_ + word + 0xD6E8FEB86659FD93, 0xC2B2AE3D27D4EB4F | b_ << 1);
-  }
-  void add(std::string_view s) {
-    add(uint64_t{s.size()});
-    for (; s.size() >= 8; s.remove_prefix(8)) add(word(s, 8));
-    if (!s.empty()) add(word(s, s.size()));
-  }
-  uint64_t a() const { return a_; }
-  uint64_t b() const { return b_; }
-
- private:
-  static uint64_t word(std::string_view s, size_t n) {
-    uint64_t w = 0;
-    std::memcpy(&w, s.data(), n);
-    return w;
-  }
-  uint64_t a_ = 0x243F6A8885A308D3;
-  uint64_t b_ = 0x13198A2E03707344;
-};
 
 WGPUBufferBindingType binding_type(BindingKind kind) {
   switch (kind) {
@@ -57,7 +26,7 @@ std::string shader_error(std::string_view label, std::string_view text) {
 
 }  // namespace
 
-NativeDevice::PipelineKey NativeDevice::key_of(const ShaderDesc& desc) {
+Hash128 NativeDevice::key_of(const ShaderDesc& desc) {
   Hasher h;
   h.add((desc.uses_f16 ? 1u : 0u) | (desc.uses_subgroups ? 2u : 0u) |
         (desc.uses_subgroup_matrix ? 4u : 0u));
@@ -69,7 +38,7 @@ NativeDevice::PipelineKey NativeDevice::key_of(const ShaderDesc& desc) {
   }
   h.add(uint64_t{desc.bindings.size()});
   for (const BindingKind kind : desc.bindings) h.add(static_cast<uint64_t>(kind));
-  return {h.a(), h.b()};
+  return h.hash();
 }
 
 Status NativeDevice::check_features(const ShaderDesc& desc) const {
@@ -84,7 +53,7 @@ Status NativeDevice::check_features(const ShaderDesc& desc) const {
 
 PipelineId NativeDevice::create_pipeline(const ShaderDesc& desc) {
   const Lock lock(gate_);
-  const PipelineKey key = key_of(desc);
+  const Hash128 key = key_of(desc);
   if (const auto it = pipeline_cache_.find(key); it != pipeline_cache_.end()) {
     // One that failed keeps its id and its error, but the same shader is compiled anew.
     if (pipelines_.find(it->second)->state != PipelineState::kFailed) {

@@ -2,9 +2,11 @@
 #include "pteryx/gpu/native/provider.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <utility>
 
 #include <dlfcn.h>
@@ -95,6 +97,14 @@ std::string Provider::version() const {
   return fmt::format("{}.{}.{}.{}", v >> 24, (v >> 16) & 0xFF, (v >> 8) & 0xFF, v & 0xFF);
 }
 
+std::string Provider::build() const {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(library_, error);
+  const auto time = std::filesystem::last_write_time(library_, error);
+  const auto written = error ? 0 : time.time_since_epoch().count();
+  return fmt::format("{} {} {}", version(), error ? 0 : size, written);
+}
+
 InstanceHandle Provider::create_instance() const {
   WGPUInstanceDescriptor desc = WGPU_INSTANCE_DESCRIPTOR_INIT;
   if (kind_ == ProviderKind::kDawn) {
@@ -151,11 +161,19 @@ std::vector<AdapterHandle> Provider::find_adapters(WGPUInstance instance, Backen
 }
 
 Result<DeviceHandle> Provider::request_device(WGPUInstance instance, WGPUAdapter adapter,
-                                              WGPUDeviceDescriptor desc, Checks checks) const {
+                                              WGPUDeviceDescriptor desc, Checks checks,
+                                              BlobCache* kept) const {
   DawnToggles chain;
   if (checks == Checks::kOff) chain = toggles(kDawnUncheckedToggles);
   chain.disabled_count = std::size(kDawnDisabledToggles);
   chain.disabled = kDawnDisabledToggles;
+  DawnCache cache;
+  if (kept != nullptr) {
+    cache.load = &BlobCache::load;
+    cache.store = &BlobCache::store;
+    cache.load_data[0] = cache.store_data[0] = kept;
+    chain.chain.next = &cache.chain;
+  }
   if (kind_ == ProviderKind::kDawn) desc.nextInChain = &chain.chain;
   Answer<WGPUDevice> answer;
   WGPURequestDeviceCallbackInfo info = WGPU_REQUEST_DEVICE_CALLBACK_INFO_INIT;

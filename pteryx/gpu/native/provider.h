@@ -9,6 +9,7 @@
 
 #include "pteryx/base/status.h"
 #include "pteryx/gpu/device.h"
+#include "pteryx/gpu/native/blob_cache.h"
 #include "pteryx/gpu/native/functions.h"
 #include "pteryx/gpu/native/handle.h"
 
@@ -29,15 +30,19 @@ class Provider {
   std::string_view name() const { return kind_ == ProviderKind::kDawn ? "dawn" : "wgpu"; }
   const std::string& library() const { return library_; }
   std::string version() const;  // "" where the library does not tell
+  std::string build() const;    // tells one build from another, also where it has no version
 
   InstanceHandle create_instance() const;
   // Every adapter the instance offers, in the library's order; kNull is Dawn's backend that
   // compiles but does not run.
   std::vector<AdapterHandle> find_adapters(WGPUInstance instance, Backend backend) const;
-  // Fills desc's chain with what the checks need for the time of the call. Errors: kDevice with the
-  // library's words.
+  // Fills desc's chain with what the checks and the cache, if it is not null, need for the time of
+  // the call. Errors: kDevice with the library's words.
   Result<DeviceHandle> request_device(WGPUInstance instance, WGPUAdapter adapter,
-                                      WGPUDeviceDescriptor desc, Checks checks) const;
+                                      WGPUDeviceDescriptor desc, Checks checks,
+                                      BlobCache* kept) const;
+  // Whether a device takes a BlobCache: wgpu-native has no functions for it.
+  bool keeps_blobs() const { return kind_ == ProviderKind::kDawn; }
 
   WGPUFeatureName subgroups_feature() const;
   // f16 x f16 -> f32, 16x16x16 among the adapter's subgroup matrix configurations.
