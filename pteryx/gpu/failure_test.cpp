@@ -86,7 +86,7 @@ TEST(Failure, SourcesThatAreLateOrFail) {
   for (size_t i = 0; i < words.size(); ++i) words[i] = static_cast<uint32_t>(i * 2654435761U);
   const Bytes bytes = std::as_bytes(std::span(words));
   const BufferId y = buffer_or_die(*device, {.size = bytes.size(), .label = "y"});
-  auto late = std::make_shared<pteryx::testing::LateSource>("late", bytes, 2);
+  auto late = std::make_shared<pteryx::testing::LateSource>("late", bytes, 4);
   ASSERT_TRUE(device->write(y, 0, late, 0, bytes.size()).ok());
   // Written behind the first, though its bytes are there.
   const uint32_t seven = 7;

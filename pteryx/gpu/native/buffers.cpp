@@ -13,7 +13,6 @@ namespace {
 
 // Written data waits in host memory until it is submitted: not more than this much of it.
 constexpr uint64_t kFlushBytes = uint64_t{64} << 20;
-constexpr uint64_t kSourcePart = uint64_t{4} << 20;  // of a source, in memory at once
 
 WGPUBufferUsage usage(BufferKind kind) {
   switch (kind) {
@@ -148,7 +147,7 @@ Status NativeDevice::write(BufferId buffer, uint64_t offset, const SourcePtr& so
   PTERYX_TRY(check_write(buffer, offset, size, slot));
   ++counters_.writes;
   counters_.write_bytes += size;
-  if (slot->writes.empty()) {
+  if (slot->writes.empty() && size <= kDirectBytes) {
     if (const auto bytes = source->view(from, size)) return put(*slot, offset, *bytes);
   }
   slot->writes.push_back(
@@ -157,19 +156,27 @@ Status NativeDevice::write(BufferId buffer, uint64_t offset, const SourcePtr& so
   return began.ok() ? ok_status() : std::move(began).status();
 }
 
+Status NativeDevice::fail_writes(BufferSlot& slot, Status s) {
+  slot.failure = std::move(s).during(fmt::format("writing buffer '{}'", slot.label));
+  slot.writes.clear();
+  return again(slot.failure);
+}
+
 // In their order, since one may overwrite another. What a source cannot give fails the buffer.
 Result<bool> NativeDevice::step_writes(BufferSlot& slot) {
   while (!slot.writes.empty()) {
     SourceWrite& w = slot.writes.front();
     while (w.size > 0) {
-      w.part.resize(std::min(w.size, kSourcePart));
-      Result<bool> there = w.source->read(w.from, w.part);
-      if (!there.ok()) {
-        slot.failure =
-            std::move(there).status().during(fmt::format("writing buffer '{}'", slot.label));
-        slot.writes.clear();
-        return again(slot.failure);
+      if (w.size > kDirectBytes) {
+        uploading_ = true;
+        Result<bool> sent = upload_part(slot, w);
+        if (!sent.ok()) return fail_writes(slot, std::move(sent).status());
+        if (!*sent) return false;
+        continue;
       }
+      w.part.resize(w.size);
+      Result<bool> there = w.source->read(w.from, w.part);
+      if (!there.ok()) return fail_writes(slot, std::move(there).status());
       if (!*there) return false;
       PTERYX_TRY(put(slot, w.offset, w.part));
       w.from += w.part.size();

@@ -77,6 +77,7 @@ Status NativeDevice::submit(std::span<const Dispatch> dispatches, std::span<cons
   PTERYX_TRY(errors_.take());
   for (const Dispatch& d : dispatches) PTERYX_TRY(check(d));
   for (const Copy& c : copies) PTERYX_TRY(check(c));
+  if (uploading_) drop_uploads();
   // Of many dispatches the GPU has some to start with while the rest are encoded.
   constexpr size_t kMany = 128;
   constexpr size_t kStart = 24;

@@ -47,6 +47,7 @@ namespace pteryx::gpu::native {
   X(QueueSubmit)                          \
   X(QueueWriteBuffer)                     \
   X(BufferGetConstMappedRange)            \
+  X(BufferGetMappedRange)                 \
   X(BufferMapAsync)                       \
   X(BufferRelease)                        \
   X(BufferUnmap)                          \

@@ -68,6 +68,7 @@ NativeDevice::~NativeDevice() {
   buffers_.for_each([&](BufferSlot& buffer) {
     if (buffer.reading != Ticket::kNone) cancel(buffer.reading, "the device is closed");
   });
+  end_uploads();
   // Closing is the exception: the library must be done with them.
   for (const PipelineId id : compiling_) step(*pipelines_.find(id), UINT64_MAX);
 }
@@ -80,6 +81,9 @@ WGPUFuture* NativeDevice::oldest_future() {
   for (const Ticket t : reading_) {
     ReadSlot& read = *reads_.find(t);
     if (read.state == ReadState::kPending) return &read.future;
+  }
+  for (UploadSlot& u : uploads_) {
+    if (u.state == UploadSlot::State::kBusy) return &u.future;
   }
   std::erase_if(compiling_, [&](PipelineId id) {
     return pipelines_.find(id)->state != PipelineState::kCompiling;

@@ -20,6 +20,7 @@
 #include "pteryx/gpu/native/hasher.h"
 #include "pteryx/gpu/native/instance.h"
 #include "pteryx/gpu/native/slots.h"
+#include "pteryx/gpu/native/upload.h"
 
 namespace pteryx::gpu::native {
 
@@ -143,6 +144,12 @@ class NativeDevice final : public Device {
   Status check_write(BufferId buffer, uint64_t offset, uint64_t size, BufferSlot*& slot);
   Status put(const BufferSlot& slot, uint64_t offset, Bytes bytes);
   Result<bool> step_writes(BufferSlot& slot);
+  static Status fail_writes(BufferSlot& slot, Status s);
+  Result<UploadSlot*> free_upload();
+  void send_upload(UploadSlot& upload, uint64_t size, const BufferSlot& to, uint64_t offset);
+  Result<bool> upload_part(BufferSlot& slot, SourceWrite& w);  // false: ask again
+  void drop_uploads();
+  void end_uploads();
   Status check(const Dispatch& dispatch);
   Status check(const Copy& copy);
   // `timing`: null for none.
@@ -189,6 +196,8 @@ class NativeDevice final : public Device {
   std::vector<Ticket> reading_;                            // not released, oldest first
   std::chrono::steady_clock::time_point step_back_until_;  // another thread uses the device
   uint64_t unflushed_bytes_ = 0;
+  UploadSlots uploads_;
+  bool uploading_ = false;  // until a submit finds none of them busy
   bool refuse_buffer_ = false;
   Counters counters_;
 };
