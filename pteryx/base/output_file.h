@@ -27,6 +27,8 @@ class OutputFile {
   Status seek(uint64_t offset);  // past the end: what lies between is zeros
   Status write(Bytes bytes);
   Status write(std::string_view text);
+  // At a place of its own, whatever seek() said; from several threads at once.
+  Status write_at(uint64_t offset, Bytes bytes);
   // Gives the file its name, in place of one that was there.
   Status commit();
 

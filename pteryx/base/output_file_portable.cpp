@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <mutex>
 #include <random>
 #include <system_error>
 
@@ -56,6 +57,13 @@ Status OutputFile::seek(uint64_t offset) {
     left -= static_cast<uint64_t>(step);
   }
   return {};
+}
+
+Status OutputFile::write_at(uint64_t offset, Bytes bytes) {
+  static std::mutex mutex;  // of all files: the standard library has one position in each
+  const std::lock_guard lock(mutex);
+  PTERYX_TRY(seek(offset));
+  return write(bytes);
 }
 
 Status OutputFile::commit() {

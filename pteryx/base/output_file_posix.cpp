@@ -92,6 +92,19 @@ Status OutputFile::seek(uint64_t offset) {
   return {};
 }
 
+Status OutputFile::write_at(uint64_t offset, Bytes bytes) {
+  while (!bytes.empty()) {
+    if (!fits<off_t>(offset)) return failed(EFBIG);
+    const ssize_t n =
+        ::pwrite(::fileno(file_.get()), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return failed(errno);
+    bytes = bytes.subspan(static_cast<size_t>(n));
+    offset += static_cast<uint64_t>(n);
+  }
+  return {};
+}
+
 Status OutputFile::commit() {
   if (std::fflush(file_.get()) != 0) return failed(errno);
   if (temporary_.empty()) {

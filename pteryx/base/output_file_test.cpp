@@ -6,7 +6,11 @@
 #include <fstream>
 #include <iterator>
 #include <random>
+#include <span>
 #include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
 
 #ifndef _WIN32
 #include <sys/resource.h>
@@ -53,6 +57,23 @@ TEST_F(Output, AppearsWhenItIsComplete) {
   EXPECT_TRUE(file->commit().ok());
   EXPECT_EQ(content(path("a")), std::string("abc\0\0\0def", 9));
   EXPECT_EQ(files(), 1U);
+}
+
+TEST_F(Output, TakesPartsInAnyOrder) {
+  auto file = OutputFile::create(path("a"));
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  const auto bytes = [](std::string_view text) { return std::as_bytes(std::span(text)); };
+  std::vector<std::thread> threads;
+  for (uint64_t i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      EXPECT_TRUE(file->write_at(30 - 6 * i, bytes("part " + std::to_string(i))).ok());
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_TRUE(file->seek(0).ok());
+  EXPECT_TRUE(file->write("the head: ").ok());
+  EXPECT_TRUE(file->commit().ok());
+  EXPECT_EQ(content(path("a")), std::string("the head: \0\0part 3part 2part 1part 0", 36));
 }
 
 TEST_F(Output, LeavesNothingBehindUnlessCommitted) {

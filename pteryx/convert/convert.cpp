@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/convert/convert.h"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include <fmt/format.h>
 
 #include "pteryx/base/same_file.h"
+#include "pteryx/convert/parallel.h"
 #include "pteryx/convert/write_model.h"
 
 namespace pteryx::convert {
@@ -32,6 +35,7 @@ class Loader {
     } else {
       PTERYX_ASSIGN(d.output, linear(Part::kOutput, 0, {s.vocabulary, s.hidden}));
     }
+    PTERYX_TRY(choose_encodings());
     return d;
   }
 
@@ -71,15 +75,32 @@ class Loader {
   }
 
   Result<std::shared_ptr<EncodedMatrix>> matrix(Part part, int64_t layer, const Dims& dims) {
-    if (o_.progress && !o_.progress(0, 1)) return Status(Code::kCancelled, "interrupted");
     PTERYX_ASSIGN(const SourceTensor* t, m_.get(part, layer, dims));
     Matrix m{.name = t->name,
              .source = std::string(name(t->type)),
              .rows = dims[0],
              .cols = dims[1],
              .data = rows_of(*t)};
-    PTERYX_ASSIGN(const Encoding e, choose(m, o_, part == Part::kEmbedding));
-    return std::make_shared<EncodedMatrix>(std::move(m), e);
+    auto encoded = std::make_shared<EncodedMatrix>(std::move(m), Encoding());
+    undecided_.push_back({encoded.get(), part == Part::kEmbedding});
+    return encoded;
+  }
+  // Looks at the rows of each where that is necessary, the largest first.
+  Status choose_encodings() {
+    const auto elements = [](const Undecided& u) {
+      return u.matrix->matrix().rows * u.matrix->matrix().cols;
+    };
+    std::ranges::stable_sort(undecided_, std::ranges::greater(), elements);
+    int64_t all = 0;
+    for (const Undecided& u : undecided_) all += elements(u);
+    const auto decide = [&](size_t i, const Stopped& /*stopped*/) -> Status {
+      const Undecided& u = undecided_[i];
+      PTERYX_ASSIGN(const Encoding e, choose(u.matrix->matrix(), o_, u.embedding));
+      u.matrix->set_encoding(e);
+      return {};
+    };
+    return run_parallel(undecided_.size(), threads_for(o_.threads, static_cast<uint64_t>(all)),
+                        decide, [&] { return !o_.progress || o_.progress(0, 1); });
   }
   Result<Linear> linear(Part part, int64_t layer, const Dims& dims) {
     Linear l;
@@ -91,8 +112,14 @@ class Loader {
     return l;
   }
 
+  struct Undecided {
+    EncodedMatrix* matrix;
+    bool embedding;
+  };
+
   const Model& m_;
   const ConvertOptions& o_;
+  std::vector<Undecided> undecided_;
 };
 
 // The output must not be what is still being read.
@@ -124,7 +151,7 @@ Result<ConvertReport> convert(const std::string& source, const std::string& path
   PTERYX_ASSIGN(const DecoderOptions decoder, decoder_options(model.shape, options));
   PTERYX_ASSIGN(const Decoder d, Loader(model, options).load());
   PTERYX_ASSIGN(ConvertReport report, write_model(d, decoder, std::move(model.texts).attachments(),
-                                                  path, options.progress));
+                                                  path, options.progress, options.threads));
   report.warnings = std::move(model.warnings);
   return report;
 }

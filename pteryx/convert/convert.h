@@ -34,6 +34,7 @@ struct ConvertOptions {
   DType kv_type = DType::kF32;
   std::string tokenizer = {};  // file that replaces the source's own; its content says its kind
   Progress progress = nullptr;
+  uint32_t threads = 0;  // 0: as many as pay; the program is the same with any
 };
 inline constexpr int64_t kUsualContext = 2048;
 

@@ -225,10 +225,20 @@ int64_t EncodedMatrix::groups() const {
   return e_.target == Target::kQ4 ? m_.cols / e_.group : e_.target == Target::kQ8 ? 1 : 0;
 }
 
+// Scales are let go with the last part.
+std::function<Status(Sink&)> EncodedMatrix::part(Status (EncodedMatrix::*write)(Sink&)) {
+  ++parts_;
+  return [self = shared_from_this(), write](Sink& s) -> Status {
+    PTERYX_TRY((self.get()->*write)(s));
+    if (--self->parts_ == 0) std::vector<float>().swap(self->scales_);
+    return {};
+  };
+}
+
 Blob EncodedMatrix::weight() {
   const int64_t element = e_.target == Target::kF32 ? 4 : e_.target == Target::kF16 ? 2 : 1;
   return {static_cast<uint64_t>(m_.rows * weight_cols() * element),
-          [self = shared_from_this()](Sink& s) { return self->write_weight(s); }};
+          part(&EncodedMatrix::write_weight), this};
 }
 
 Status EncodedMatrix::write_weight(Sink& sink) {
@@ -251,17 +261,19 @@ Status EncodedMatrix::write_weight(Sink& sink) {
 
 Blob EncodedMatrix::row_scales() {
   return {static_cast<uint64_t>(m_.rows * groups()) * sizeof(float),
-          [self = shared_from_this()](Sink& s) {
-            return s.write(std::as_bytes(std::span(self->scales_)));
-          }};
+          part(&EncodedMatrix::write_row_scales), this};
+}
+
+Status EncodedMatrix::write_row_scales(Sink& sink) {
+  return sink.write(std::as_bytes(std::span(scales_)));
 }
 
 Blob EncodedMatrix::linear_scales() {
   return {static_cast<uint64_t>(padded_rows() * groups()) * sizeof(float),
-          [self = shared_from_this()](Sink& s) { return self->write_linear_scales(s); }};
+          part(&EncodedMatrix::write_linear_scales), this};
 }
 
-Status EncodedMatrix::write_linear_scales(Sink& sink) const {
+Status EncodedMatrix::write_linear_scales(Sink& sink) {
   const auto n = static_cast<size_t>(groups());
   std::vector<float> row(static_cast<size_t>(padded_rows()));
   for (size_t g = 0; g < n; ++g) {

@@ -33,10 +33,12 @@ class Sink {
   virtual Status write(Bytes bytes) = 0;
 };
 
-// Bytes of the program that are made when it is their turn.
+// Bytes of the program that are made when it is their turn. Blobs of one maker are written one
+// after another, in their order; others may be at the same time.
 struct Blob {
   uint64_t size = 0;
   std::function<Status(Sink&)> write;
+  const void* maker = nullptr;  // null: none but itself
 };
 Blob blob_of(std::string bytes);
 Blob zeros(uint64_t size);
@@ -68,16 +70,18 @@ struct Matrix {
 // is not finite).
 Result<Error> measure(const Matrix& m, const Encoding& e, int64_t step = 1);
 
-// The blobs of a matrix. Scales are made while the weight is written, so they come after it.
+// The blobs of a matrix, each asked for and written once. Scales are made while the weight is
+// written, so they come after it.
 class EncodedMatrix : public std::enable_shared_from_this<EncodedMatrix> {
  public:
   EncodedMatrix(Matrix m, Encoding e) : m_(std::move(m)), e_(e) {}
 
   const Matrix& matrix() const { return m_; }
   const Encoding& encoding() const { return e_; }
-  const Error& error() const { return error_; }  // once the weight is written
-  int64_t weight_cols() const;                   // elements of the tensor, bytes for q4
-  int64_t groups() const;                        // scales of a row
+  void set_encoding(const Encoding& e) { e_ = e; }  // before its blobs are asked for
+  const Error& error() const { return error_; }     // once the weight is written
+  int64_t weight_cols() const;                      // elements of the tensor, bytes for q4
+  int64_t groups() const;                           // scales of a row
   int64_t padded_rows() const { return (m_.rows + 3) / 4 * 4; }
 
   Blob weight();
@@ -86,12 +90,15 @@ class EncodedMatrix : public std::enable_shared_from_this<EncodedMatrix> {
 
  private:
   Status write_weight(Sink& sink);
-  Status write_linear_scales(Sink& sink) const;
+  Status write_row_scales(Sink& sink);
+  Status write_linear_scales(Sink& sink);
+  std::function<Status(Sink&)> part(Status (EncodedMatrix::*write)(Sink&));
 
   Matrix m_;
   Encoding e_;
   Error error_;
   std::vector<float> scales_;  // [rows, groups]
+  size_t parts_ = 0;           // blobs that are not written yet
 };
 
 }  // namespace pteryx::convert

@@ -3,13 +3,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/convert/program_writer.h"
 
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <map>
 #include <numeric>
 #include <set>
+#include <span>
 
 #include <fmt/format.h>
 
 #include "pteryx/base/checked.h"
 #include "pteryx/base/output_file.h"
+#include "pteryx/convert/parallel.h"
 #include "pteryx/convert/sha256.h"
 #include "pteryx/program/program_generated.h"
 
@@ -191,34 +197,61 @@ std::string with_header(const std::string& flatbuffer, uint64_t base, uint64_t s
   return out;
 }
 
+// What all blobs write to.
+struct Output {
+  OutputFile& file;
+  std::atomic<uint64_t> written = 0;
+};
+
 class BlobSink final : public Sink {
  public:
-  BlobSink(OutputFile& file, const Progress& progress, uint64_t done, uint64_t total)
-      : file_(file), progress_(progress), done_(done), total_(total) {}
+  BlobSink(Output& output, uint64_t offset, const Stopped& stopped)
+      : output_(output), begin_(offset), at_(offset), stopped_(stopped) {}
   Status write(Bytes bytes) override {
+    if (stopped_()) return {Code::kCancelled, "interrupted"};
     hash_.add(bytes);
-    written_ += bytes.size();
-    PTERYX_TRY(file_.write(bytes));
-    if (progress_ && !progress_(done_ + written_, total_)) return {Code::kCancelled, "interrupted"};
+    PTERYX_TRY(output_.file.write_at(at_, bytes));
+    at_ += bytes.size();
+    output_.written += bytes.size();
     return {};
   }
-  uint64_t written() const { return written_; }
+  uint64_t written() const { return at_ - begin_; }
   std::string key() { return hash_.hex(); }
 
  private:
-  OutputFile& file_;
-  const Progress& progress_;
-  uint64_t done_, total_;
-  uint64_t written_ = 0;
+  Output& output_;
+  uint64_t begin_, at_;
+  const Stopped& stopped_;
   Sha256 hash_;
 };
+
+// Blobs of one maker.
+struct Batch {
+  uint64_t bytes = 0;
+  std::vector<size_t> blobs = {};
+};
+
+// The largest first, so that no thread begins the longest work when the others are done.
+std::vector<Batch> batches_of(std::span<const Blob> blobs) {
+  std::vector<Batch> batches;
+  std::map<const void*, size_t> of_maker;
+  for (size_t i = 0; i < blobs.size(); ++i) {
+    size_t at = batches.size();
+    if (blobs[i].maker != nullptr) at = of_maker.try_emplace(blobs[i].maker, at).first->second;
+    if (at == batches.size()) batches.emplace_back();
+    batches[at].bytes += blobs[i].size;
+    batches[at].blobs.push_back(i);
+  }
+  std::ranges::stable_sort(batches, std::ranges::greater(), &Batch::bytes);
+  return batches;
+}
 
 Bytes bytes_of_text(const std::string& s) { return std::as_bytes(std::span(s)); }
 
 }  // namespace
 
 Result<uint64_t> write_program(const ProgramSpec& spec, const std::string& path,
-                               const Progress& progress) {
+                               const Progress& progress, uint32_t threads) {
   // Keys that differ, as those to come most likely do.
   std::vector<std::string> keys;
   keys.reserve(spec.blobs.size());
@@ -236,14 +269,20 @@ Result<uint64_t> write_program(const ProgramSpec& spec, const std::string& path,
   const uint64_t base = align_up(planned, kAlignment);
 
   PTERYX_ASSIGN(OutputFile file, OutputFile::create(path));
-  for (size_t i = 0; i < spec.blobs.size(); ++i) {
-    const Segment& s = segments[kFirstBlob + i];
-    PTERYX_TRY(file.seek(base + s.offset));
-    BlobSink sink(file, progress, s.offset, end);
-    PTERYX_TRY(spec.blobs[i].write(sink));
-    PTERYX_DCHECK(sink.written() == s.size);
-    keys[i] = sink.key();
-  }
+  Output output{file};
+  const std::vector<Batch> batches = batches_of(spec.blobs);
+  const auto write = [&](size_t batch, const Stopped& stopped) -> Status {
+    for (const size_t i : batches[batch].blobs) {
+      const Segment& s = segments[kFirstBlob + i];
+      BlobSink sink(output, base + s.offset, stopped);
+      PTERYX_TRY(spec.blobs[i].write(sink));
+      PTERYX_DCHECK(sink.written() == s.size);
+      keys[i] = sink.key();
+    }
+    return {};
+  };
+  const auto proceed = [&] { return !progress || progress(output.written, end); };
+  PTERYX_TRY(run_parallel(batches.size(), threads_for(threads, end), write, proceed));
   for (size_t i = 0; i < spec.attachments.size(); ++i) {
     PTERYX_TRY(file.seek(base + segments[kFirstBlob + spec.blobs.size() + i].offset));
     PTERYX_TRY(file.write(bytes_of_text(spec.attachments[i].bytes)));

@@ -42,9 +42,10 @@ struct ProgramSpec {
 // How far it is; false stops.
 using Progress = std::function<bool(uint64_t done, uint64_t total)>;
 
-// Blobs are made and written one after another. The file appears when it is complete, or not at
-// all. Errors: kIo, kCancelled, those of the blobs.
+// Blobs are made and written on so many threads (0: as many as pay); the file is the
+// same whatever their number. It appears when it is complete, or not at all. `progress` is called
+// from this thread. Errors: kIo, kCancelled, those of the blobs.
 Result<uint64_t> write_program(const ProgramSpec& spec, const std::string& path,
-                               const Progress& progress);
+                               const Progress& progress, uint32_t threads = 0);
 
 }  // namespace pteryx::convert

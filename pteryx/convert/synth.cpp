@@ -216,7 +216,7 @@ Result<ConvertReport> synth(const std::string& path, const SynthOptions& options
     PTERYX_ASSIGN(Decoder d, Maker(p.shape, options).make());
     d.bos = p.bos;
     d.eos = p.eos;
-    return write_model(d, decoder, {}, path, options.convert.progress);
+    return write_model(d, decoder, {}, path, options.convert.progress, options.convert.threads);
   }
   return invalid_argument(
       fmt::format("preset '{}': {} are known", options.preset, fmt::join(synth_presets(), ", ")));

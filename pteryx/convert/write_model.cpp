@@ -44,12 +44,12 @@ Result<DecoderOptions> decoder_options(const ModelShape& shape, const ConvertOpt
 
 Result<ConvertReport> write_model(const Decoder& d, const DecoderOptions& options,
                                   std::vector<Attachment> attachments, const std::string& path,
-                                  const Progress& progress) {
+                                  const Progress& progress, uint32_t threads) {
   ProgramSpec program = decoder_program(d, options);
   program.attachments = std::move(attachments);
   ConvertReport r{
       .shape = d.shape, .max_context = options.max_context, .max_tokens = options.max_tokens};
-  PTERYX_ASSIGN(r.file_bytes, write_program(program, path, progress));
+  PTERYX_ASSIGN(r.file_bytes, write_program(program, path, progress, threads));
   r.tensors.push_back(report(*d.embedding));
   for (const Layer& l : d.layers) {
     for (const Linear* m : {&l.q, &l.k, &l.v, &l.o, &l.gate, &l.up, &l.down}) {

@@ -18,6 +18,6 @@ Result<DecoderOptions> decoder_options(const ModelShape& shape, const ConvertOpt
 // Errors: those of write_program.
 Result<ConvertReport> write_model(const Decoder& d, const DecoderOptions& options,
                                   std::vector<Attachment> attachments, const std::string& path,
-                                  const Progress& progress);
+                                  const Progress& progress, uint32_t threads);
 
 }  // namespace pteryx::convert
