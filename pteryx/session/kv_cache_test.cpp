@@ -1,4 +1,5 @@
 // KV caches found in graphs made by hand. SPDX-License-Identifier: BSD-3-Clause
+#include <span>
 #include <string>
 #include <vector>
 
@@ -171,6 +172,40 @@ TEST(KvCache, StateOfOtherOperatorsIsNamed) {
   const CacheTypes as_it_is = set_cache_type(d.g, DType::kF32);
   EXPECT_EQ(as_it_is.of_type, 1U);
   EXPECT_EQ(as_it_is.why, "");
+}
+
+// Shape rules of equal layers run once a step; those of layers that differ each for itself.
+TEST(KvCache, APositionIsComparedWithEveryCache) {
+  Draft d;
+  d.g.method = "forward";
+  const ValueId start = d.value(graph::LiveScalar{});
+  d.g.inputs = {d.value(Tensor{.dtype = DType::kI64, .max = {1}})};
+  d.call(graph::kItemOp, {d.g.inputs[0], start});
+  for (const int64_t capacity : {16, 16, 8, 16}) {
+    const ValueId cache = d.state({1, capacity, 2, 8});
+    d.call("update_cache.default", {d.rows(2), cache, start, d.tensor({1})});
+    d.g.outputs.push_back(d.tensor({1, capacity, 2, 8}));
+    d.call("aten.relu.default", {cache, d.g.outputs.back()});
+  }
+  graph::number_scalars(d.g);
+  testing::LoadedGraph loaded(std::move(d.g), {});
+  ASSERT_TRUE(loaded.status().ok()) << loaded.status().message();
+  int64_t position = 0;
+  const std::vector<float> rows(3 * 2 * 8, 1);
+  std::vector<Value> inputs = {tensor<int64_t>({1}, std::span<const int64_t>(&position, 1))};
+  for (int i = 0; i < 4; ++i) inputs.push_back(tensor<float>({1, 3, 2, 8}, rows));
+  for (const int64_t at : {0, 2, 5}) {
+    position = at;
+    const auto ran = loaded.run(inputs);
+    EXPECT_TRUE(ran.ok()) << ran.status().message();
+  }
+  EXPECT_EQ(loaded.method().recordings(), 1U);
+  position = 6;
+  const auto refused = loaded.run(inputs);
+  ASSERT_FALSE(refused.ok());
+  const std::string message(refused.status().message());
+  EXPECT_NE(message.find("start_pos 6 + 3 rows exceed the 8 rows of cache"), std::string::npos)
+      << message;
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ struct Recording {
     int64_t value = 0;
   };
   std::vector<Pin> pins;              // what plans read of the live scalars
+  std::vector<uint32_t> rules;        // nodes whose shapes are computed anew from live scalars
   std::vector<graph::ValueId> slots;  // live scalars that shaders read
   std::vector<gpu::Dispatch> dispatches;
   // What each of them is, for profiles.
