@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
@@ -58,6 +59,30 @@ TEST(Upload, BringsEveryByte) {
     std::memcpy(&want[4], &bytes[from], size);
     std::memcpy(&want[8], &seven, sizeof(seven));
     EXPECT_TRUE(bytes_from(*device, y, 0, want.size()) == want) << sources[i]->name();
+  }
+  EXPECT_TRUE(device->take_error().ok());
+}
+
+// Parts that share memory arrive before whatever comes after them.
+TEST(Upload, KeepsTheOrder) {
+  const auto device = open_or_die();
+  std::vector<uint32_t> words(50'000);
+  std::iota(words.begin(), words.end(), 1U);
+  const auto source = std::make_shared<MemorySource>("x", std::as_bytes(std::span(words)));
+  const uint64_t size = words.size() * 4;
+  std::vector<BufferId> buffers;
+  for (int i = 0; i < 5; ++i) {
+    buffers.push_back(buffer_or_die(*device, {.size = size, .label = "y"}));
+    ASSERT_TRUE(device->write(buffers.back(), 0, source, 0, size).ok());
+    ASSERT_TRUE(settle(*device, buffers.back()).ok());
+  }
+  device->destroy(buffers[1]);
+  const uint32_t seven = 7;
+  ASSERT_TRUE(device->write(buffers[2], 40, std::as_bytes(std::span(&seven, 1))).ok());
+  for (const size_t i : {0, 2, 3, 4}) {
+    std::vector<uint32_t> want = words;
+    if (i == 2) want[10] = seven;
+    EXPECT_EQ(values_from<uint32_t>(*device, buffers[i], words.size()), want) << i;
   }
   EXPECT_TRUE(device->take_error().ok());
 }

@@ -79,6 +79,7 @@ void NativeDevice::destroy(BufferId buffer) {
   PTERYX_DCHECK(slot != nullptr);
   if (slot == nullptr) return;
   if (slot->reading != Ticket::kNone) cancel(slot->reading, "its buffer was destroyed");
+  forget_upload(*slot);
   if (slot->handle != nullptr) {
     --counters_.buffers_alive;
     counters_.buffer_bytes_alive -= slot->size;
@@ -125,6 +126,7 @@ Status NativeDevice::put(const BufferSlot& slot, uint64_t offset, Bytes bytes) {
   const uint64_t body = bytes.size() / 4 * 4;
   const uint64_t tail = bytes.size() - body;
   WGPUBuffer const handle = slot.handle.get();
+  if (is_filling(slot)) send_upload();  // what is written now comes after it
   for (uint64_t at = 0; at < body && errors_.empty();) {
     const uint64_t n = std::min(body - at, kFlushBytes);
     fn().QueueWriteBuffer(queue_.get(), handle, offset + at, bytes.data() + at, n);

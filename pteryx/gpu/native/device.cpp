@@ -77,7 +77,6 @@ Status NativeDevice::submit(std::span<const Dispatch> dispatches, std::span<cons
   PTERYX_TRY(errors_.take());
   for (const Dispatch& d : dispatches) PTERYX_TRY(check(d));
   for (const Copy& c : copies) PTERYX_TRY(check(c));
-  if (uploading_) drop_uploads();
   // Of many dispatches the GPU has some to start with while the rest are encoded.
   constexpr size_t kMany = 128;
   constexpr size_t kStart = 24;
@@ -126,6 +125,7 @@ uint64_t NativeDevice::encode_pass(WGPUCommandEncoder encoder, std::span<const D
 
 Status NativeDevice::encode(std::span<const Dispatch> dispatches, std::span<const Copy> copies,
                             Timing* timing) {
+  if (uploading_) drop_uploads();
   const Functions& f = fn();
   const EncoderHandle encoder = own(f, f.DeviceCreateCommandEncoder(device_.get(), nullptr));
   PTERYX_TRY(errors_.take());

@@ -146,8 +146,10 @@ class NativeDevice final : public Device {
   Result<bool> step_writes(BufferSlot& slot);
   static Status fail_writes(BufferSlot& slot, Status s);
   Result<UploadSlot*> free_upload();
-  void send_upload(UploadSlot& upload, uint64_t size, const BufferSlot& to, uint64_t offset);
-  Result<bool> upload_part(BufferSlot& slot, SourceWrite& w);  // false: ask again
+  void send_upload();
+  Result<bool> upload_part(const BufferSlot& slot, SourceWrite& w);  // false: ask again
+  bool is_filling(const BufferSlot& slot) const;  // with bytes that are not sent yet
+  void forget_upload(const BufferSlot& slot);
   void drop_uploads();
   void end_uploads();
   Status check(const Dispatch& dispatch);
@@ -197,6 +199,7 @@ class NativeDevice final : public Device {
   std::chrono::steady_clock::time_point step_back_until_;  // another thread uses the device
   uint64_t unflushed_bytes_ = 0;
   UploadSlots uploads_;
+  UploadSlot* filling_ = nullptr;
   bool uploading_ = false;  // until a submit finds none of them busy
   bool refuse_buffer_ = false;
   Counters counters_;

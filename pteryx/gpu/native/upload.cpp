@@ -1,6 +1,9 @@
 // Large writes from sources, through upload buffers. SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 #include <cstring>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -8,6 +11,26 @@
 #include "pteryx/gpu/native/native_device.h"
 
 namespace pteryx::gpu::native {
+namespace {
+
+constexpr uint64_t kPartAlignment = 16;
+
+// One core copies from a mapped file at a fraction of what the memory gives.
+void copy(std::byte* to, const std::byte* from, uint64_t size) {
+  constexpr uint64_t kMostThreads = 4;
+  constexpr uint64_t kShare = uint64_t{1} << 20;  // worth a thread
+  const uint64_t cores = std::max(std::thread::hardware_concurrency(), 1U);
+  const uint64_t count = std::clamp<uint64_t>(size / kShare, 1, std::min(cores, kMostThreads));
+  const uint64_t share = align_up(size / count, 4096);
+  std::vector<std::thread> threads;
+  for (uint64_t at = share; at < size; at += share) {
+    threads.emplace_back([=] { std::memcpy(to + at, from + at, std::min(share, size - at)); });
+  }
+  std::memcpy(to, from, std::min(share, size));
+  for (std::thread& t : threads) t.join();
+}
+
+}  // namespace
 
 // A mapped one; null if all are on their way to the GPU.
 Result<UploadSlot*> NativeDevice::free_upload() {
@@ -39,14 +62,21 @@ Result<UploadSlot*> NativeDevice::free_upload() {
   return nullptr;
 }
 
-// The first `size` bytes of it, which the host has written.
-void NativeDevice::send_upload(UploadSlot& upload, uint64_t size, const BufferSlot& to,
-                               uint64_t offset) {
+// What was filled so far goes to the GPU.
+void NativeDevice::send_upload() {
+  UploadSlot* const filled = std::exchange(filling_, nullptr);
+  if (filled == nullptr) return;
+  UploadSlot& upload = *filled;
   const Functions& f = fn();
   f.BufferUnmap(upload.buffer.get());
   const EncoderHandle encoder = own(f, f.DeviceCreateCommandEncoder(device_.get(), nullptr));
-  f.CommandEncoderCopyBufferToBuffer(encoder.get(), upload.buffer.get(), 0, to.handle.get(), offset,
-                                     size);
+  for (const UploadSlot::Part& p : upload.parts) {
+    f.CommandEncoderCopyBufferToBuffer(encoder.get(), upload.buffer.get(), p.from, p.to, p.offset,
+                                       p.size);
+  }
+  upload.parts.clear();
+  upload.used = 0;
+  upload.memory = nullptr;
   const CommandsHandle commands = own(f, f.CommandEncoderFinish(encoder.get(), nullptr));
   WGPUCommandBuffer const buffer = commands.get();
   // wgpu-native ends the process when commands with an error are submitted.
@@ -65,26 +95,34 @@ void NativeDevice::send_upload(UploadSlot& upload, uint64_t size, const BufferSl
   upload.future = f.BufferMapAsync(upload.buffer.get(), WGPUMapMode_Write, 0, kUploadBytes, info);
 }
 
-// Up to 3 bytes behind the end are zero.
-Result<bool> NativeDevice::upload_part(BufferSlot& slot, SourceWrite& w) {
-  PTERYX_ASSIGN(UploadSlot* const upload, free_upload());
-  if (upload == nullptr) return false;
-  const uint64_t size = std::min(w.size, kUploadBytes);
-  const uint64_t padded = align_up(size, 4);
-  auto* const to =
-      static_cast<std::byte*>(fn().BufferGetMappedRange(upload->buffer.get(), 0, kUploadBytes));
-  if (to == nullptr) {
-    PTERYX_TRY(errors_.take());
-    return device_error("upload buffer: its memory cannot be had");
+// Up to 3 bytes behind the end are zero. It is sent with others when the buffer is full, or before
+// anything that could see that it was not.
+Result<bool> NativeDevice::upload_part(const BufferSlot& slot, SourceWrite& w) {
+  if (filling_ == nullptr) {
+    PTERYX_ASSIGN(UploadSlot* const upload, free_upload());
+    if (upload == nullptr) return false;
+    upload->memory =
+        static_cast<std::byte*>(fn().BufferGetMappedRange(upload->buffer.get(), 0, kUploadBytes));
+    if (upload->memory == nullptr) {
+      PTERYX_TRY(errors_.take());
+      return device_error("upload buffer: its memory cannot be had");
+    }
+    filling_ = upload;
   }
+  UploadSlot& upload = *filling_;
+  const uint64_t size = std::min(w.size, kUploadBytes - upload.used);
+  std::byte* const to = upload.memory + upload.used;
   if (const auto bytes = w.source->view(w.from, size)) {
-    std::memcpy(to, bytes->data(), size);
+    copy(to, bytes->data(), size);
   } else {
     PTERYX_ASSIGN(const bool there, w.source->read(w.from, MutableBytes(to, size)));
     if (!there) return false;
   }
+  const uint64_t padded = align_up(size, 4);
   std::memset(to + size, 0, padded - size);
-  send_upload(*upload, padded, slot, w.offset);
+  upload.parts.push_back({slot.handle.get(), w.offset, upload.used, padded});
+  upload.used += align_up(padded, kPartAlignment);
+  if (upload.used == kUploadBytes) send_upload();
   w.from += size;
   w.offset += size;
   w.size -= size;
@@ -92,8 +130,21 @@ Result<bool> NativeDevice::upload_part(BufferSlot& slot, SourceWrite& w) {
   return true;
 }
 
-// Lets their memory go, but for what is on its way to the GPU.
+bool NativeDevice::is_filling(const BufferSlot& slot) const {
+  return filling_ != nullptr &&
+         std::ranges::any_of(filling_->parts,
+                             [&](const UploadSlot::Part& p) { return p.to == slot.handle.get(); });
+}
+
+void NativeDevice::forget_upload(const BufferSlot& slot) {
+  if (filling_ == nullptr) return;
+  std::erase_if(filling_->parts,
+                [&](const UploadSlot::Part& p) { return p.to == slot.handle.get(); });
+}
+
+// Sends what there is, and lets memory go that is not on its way to the GPU.
 void NativeDevice::drop_uploads() {
+  send_upload();
   uploading_ = false;
   for (UploadSlot& u : uploads_) {
     if (u.state == UploadSlot::State::kBusy) poll(u.future, 0);

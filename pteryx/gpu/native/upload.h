@@ -3,10 +3,11 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
-#include "pteryx/base/bytes.h"
 #include "pteryx/gpu/native/functions.h"
 #include "pteryx/gpu/native/handle.h"
 
@@ -16,13 +17,23 @@ namespace pteryx::gpu::native {
 // writes is made anew for every large one, which takes longer than copying it.
 struct UploadSlot {
   enum class State : uint8_t { kNone, kMapped, kBusy, kFailed };
+  // Bytes of it that wait to be copied.
+  struct Part {
+    WGPUBuffer to = nullptr;
+    uint64_t offset = 0;  // there
+    uint64_t from = 0;    // here
+    uint64_t size = 0;
+  };
   BufferHandle buffer;
   State state = State::kNone;
+  std::byte* memory = nullptr;  // while it is filled
+  uint64_t used = 0;
+  std::vector<Part> parts;
   WGPUFuture future = {};
   std::string error;
 };
 inline constexpr uint64_t kUploadBytes = uint64_t{16} << 20;  // of each
-inline constexpr uint64_t kDirectBytes = uint64_t{1} << 20;   // up to that the library's will do
+inline constexpr uint64_t kDirectBytes = uint64_t{64} << 10;  // up to that the library's will do
 using UploadSlots = std::array<UploadSlot, 4>;
 
 }  // namespace pteryx::gpu::native
