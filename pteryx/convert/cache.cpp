@@ -12,10 +12,10 @@
 #include "pteryx/base/file.h"
 #include "pteryx/base/json.h"
 #include "pteryx/base/output_file.h"
+#include "pteryx/base/private_folder.h"
 #include "pteryx/convert/convert.h"
 #include "pteryx/convert/file_kind.h"
 #include "pteryx/convert/fingerprint.h"
-#include "pteryx/convert/private_folder.h"
 
 namespace pteryx::convert {
 namespace {

@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include "pteryx/base/private_folder.h"
 #include "pteryx/base/status.h"
 #include "pteryx/convert/cache.h"
-#include "pteryx/convert/private_folder.h"
 
 namespace pteryx::convert {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "pteryx/convert/private_folder.h"
+#include "pteryx/base/private_folder.h"
 
 #include <filesystem>
 #include <fstream>
@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace pteryx::convert {
+namespace pteryx {
 namespace {
 
 namespace fs = std::filesystem;
@@ -59,4 +59,4 @@ TEST_F(Folders, TemporaryOnesAreNewAndClosedToOthers) {
 }
 
 }  // namespace
-}  // namespace pteryx::convert
+}  // namespace pteryx

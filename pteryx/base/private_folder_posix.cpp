@@ -1,6 +1,6 @@
 // Private folders by owner and mode, locked by flock, which ends with the process.
 // SPDX-License-Identifier: BSD-3-Clause
-#include "pteryx/convert/private_folder.h"
+#include "pteryx/base/private_folder.h"
 
 #include <cerrno>
 #include <cstdlib>
@@ -16,7 +16,7 @@
 
 #include "pteryx/base/path.h"
 
-namespace pteryx::convert {
+namespace pteryx {
 namespace {
 
 namespace fs = std::filesystem;
@@ -63,4 +63,4 @@ Result<std::string> make_temporary_folder(const std::string& parent) {
   return path;
 }
 
-}  // namespace pteryx::convert
+}  // namespace pteryx

@@ -6,7 +6,7 @@
 
 #include "pteryx/base/status.h"
 
-namespace pteryx::convert {
+namespace pteryx {
 
 class PrivateFolder {
  public:
@@ -33,4 +33,4 @@ class PrivateFolder {
 // The path of a new folder in `parent`, as private. Errors: kIo.
 Result<std::string> make_temporary_folder(const std::string& parent);
 
-}  // namespace pteryx::convert
+}  // namespace pteryx

@@ -2,7 +2,7 @@
 // folder is goes unchecked, and everybody gets a lock: two may then do the same work at once, and
 // each file appears whole all the same.
 // SPDX-License-Identifier: BSD-3-Clause
-#include "pteryx/convert/private_folder.h"
+#include "pteryx/base/private_folder.h"
 
 #include <filesystem>
 #include <random>
@@ -12,7 +12,7 @@
 
 #include "pteryx/base/path.h"
 
-namespace pteryx::convert {
+namespace pteryx {
 namespace {
 
 namespace fs = std::filesystem;
@@ -49,4 +49,4 @@ Result<std::string> make_temporary_folder(const std::string& parent) {
   return path.string();
 }
 
-}  // namespace pteryx::convert
+}  // namespace pteryx
