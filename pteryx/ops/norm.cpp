@@ -223,6 +223,7 @@ Status dispatch(const Node& n, Plan& p, FoldRoute route, Kind kind, const Rows& 
   const Fold f = make_fold(route, r.length, 1024, p.caps());
   const bool row_words = in_row_words(y.dtype, kind == Kind::kBatch ? 1 : r.length);
   Options options = f.options();
+  options.set("interleaved", 0);
   for (const auto& [option, value] : extras.options.all()) options.set(option, value);
   options.set("rows", rows_name(kind))
       .set("centred", centred(kind) ? 1 : 0)
@@ -370,7 +371,7 @@ Status cpu(const Node& n, const Host& h) {
 }  // namespace
 
 Status plan_rms_norm(const Node& n, Plan& p, const Tensor& x, const Tensor& weight, double eps,
-                     const Tensor& y) {
+                     const Tensor& y, RowOrder order) {
   const FoldRoute route = fits_subgroup_fold(n, p.caps()) ? FoldRoute::kSubgroup : FoldRoute::kTree;
   Extras extras{.options = {{"has_weight", 1},
                             {"has_bias", 0},
@@ -379,6 +380,7 @@ Status plan_rms_norm(const Node& n, Plan& p, const Tensor& x, const Tensor& weig
                             {"has_rstd", 0}},
                 .before_y = {{"weight", weight}},
                 .behind_y = {}};
+  extras.options.set("interleaved", order == RowOrder::kInterleaved ? 1 : 0);
   return dispatch(n, p, route, Kind::kRms, {.rows = x.rows(), .length = x.dim(-1), .stats = {}}, x,
                   y, eps, std::move(extras), "rms");
 }

@@ -21,8 +21,12 @@ Status check_affine(const Node& n, size_t arg, int64_t channels);
 void bind_affine(const Node& n, const Affine& f, std::vector<Bind>& bind, Options& options);
 double affine_on_host(const Node& n, const Host& h, const Affine& f, double v, int64_t channel);
 
+enum class RowOrder : uint8_t {
+  kNatural,
+  kInterleaved,  // of every eight elements 0 4 1 5 2 6 3 7; rows of f16 in whole eights
+};
 // y = x / sqrt(mean of the squares of its row + eps) * weight, with a weight for each column.
 Status plan_rms_norm(const Node& n, Plan& p, const Tensor& x, const Tensor& weight, double eps,
-                     const Tensor& y);
+                     const Tensor& y, RowOrder order = RowOrder::kNatural);
 
 }  // namespace pteryx::ops

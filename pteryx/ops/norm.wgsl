@@ -10,10 +10,14 @@
 #option has_rstd
 #option held 0..16  // words of y that cover an invocation's share, which then stays in registers; 0: it is read anew
 #option row_words
+#option interleaved  // of every eight of a row, y has 0 4 1 5 2 6 3 7, in halves
 #option y_type f16 | f32
 #option team 1..1024
 #option wg_size 1..1024
 #option block 0..1024
+#if interleaved
+#require rows == dense && row_words && y_type == f16
+#end
 #tensor x read f16 | f32
 #if has_weight
 #tensor weight read f16 | f32
@@ -68,8 +72,16 @@ fn finish(v: f32, c: u32) -> f32 { return silu_of(affine(v, c)); }
 fn finish(v: f32, c: u32) -> f32 { return affine(v, c); }
 #end
 
+// The k of element j of word w of a row of y.
+fn place(w: u32, j: u32) -> u32 {
+#if interleaved
+  return w / 4u * 8u + w % 4u + j * 4u;
+#else
+  return w * y_lanes + j;
+#end
+}
 // The k of an invocation's s-th item.
-fn item(lane: u32, s: u32) -> u32 { return (lane + s / y_lanes * team) * y_lanes + s % y_lanes; }
+fn item(lane: u32, s: u32) -> u32 { return place(lane + s / y_lanes * team, s % y_lanes); }
 
 // One invocation's share of a row. Blocks of 32 keep the rounding of long sums near that of a tree.
 fn gather(row: u32, lane: u32, mean: f32) -> acc {
@@ -133,22 +145,23 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
 #if held > 0
   for (var i = 0u; i < held; i++) {
-    let k = item(lane, i * y_lanes);
-    if (k < params.length) {
+    let w = lane + i * team;
+    if (w * y_lanes < params.length) {
       var word = 0u;
       for (var j = 0u; j < y_lanes; j++) {
-        word |= encode_y(j, finish(((kept[i * y_lanes + j] - mean_of_row) - left) * scale, channel(row, k + j)));
+        word |= encode_y(j, finish(((kept[i * y_lanes + j] - mean_of_row) - left) * scale, channel(row, place(w, j))));
       }
-      y[offset(row, k) / y_lanes] = word;
+      y[offset(row, w * y_lanes) / y_lanes] = word;
     }
   }
 #else
-  for (var k = lane * y_lanes; k < params.length; k += team * y_lanes) {
+  for (var w = lane; w * y_lanes < params.length; w += team) {
     var word = 0u;
     for (var j = 0u; j < y_lanes; j++) {
-      word |= encode_y(j, finish(((load_x(offset(row, k + j)) - mean_of_row) - left) * scale, channel(row, k + j)));
+      let k = place(w, j);
+      word |= encode_y(j, finish(((load_x(offset(row, k)) - mean_of_row) - left) * scale, channel(row, k)));
     }
-    y[offset(row, k) / y_lanes] = word;
+    y[offset(row, w * y_lanes) / y_lanes] = word;
   }
 #end
 }

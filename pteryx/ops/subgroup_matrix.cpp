@@ -11,6 +11,7 @@ namespace {
 int64_t up(int64_t n, int64_t step) { return (n + step - 1) / step; }
 
 constexpr int64_t kLeastK = 256;  // of a part
+constexpr int64_t kLongK = 1024;  // of a part of a large tile that has few others beside it
 // What options of the kernels hold.
 constexpr int64_t kMostK = int64_t{1} << 20;
 constexpr int64_t kMostN = int64_t{1} << 24;
@@ -31,11 +32,14 @@ MatrixTile tile_of(MatrixSize size, const MatrixProduct& d, const gpu::Caps& cap
   return t;
 }
 
-int64_t splits_of(MatrixSize size, int64_t tiles, int64_t k, int64_t steps, int64_t depth,
-                  const gpu::Caps& caps) {
+int64_t splits_of(MatrixSize size, const MatrixProduct& d, int64_t tiles, int64_t steps,
+                  int64_t depth, const gpu::Caps& caps) {
+  const int64_t k = d.k;
   // Tiles that keep a GPU busy: one of the large for each of its processors, two of the others.
-  const int64_t busy = int64_t{caps.sizes.processors} * (size == MatrixSize::kLarge ? 1 : 2);
-  const int64_t most = size == MatrixSize::kFew ? 16 : 4;
+  // Parts of pairs cost twice their results.
+  const bool once = size == MatrixSize::kLarge || (d.paired && d.m > kMatrixFewRows / 2);
+  const int64_t busy = int64_t{caps.sizes.processors} * (once ? 1 : 2);
+  const int64_t most = size == MatrixSize::kFew ? 16 : size == MatrixSize::kLarge ? 8 : 4;
   if (tiles == 0 || k < 2 * kLeastK) return 1;
   int64_t splits = std::min({busy / tiles, most, steps * depth / kLeastK});
   while (splits > 1 && steps % splits != 0) --splits;  // all parts have as many steps
@@ -55,6 +59,10 @@ int64_t MatrixTile::workgroup_bytes() const {
 
 std::string MatrixTile::name() const { return fmt::format("{}x{}x{}", rows(), columns(), depth); }
 
+bool MatrixPlan::queue(const gpu::Caps& caps) const {
+  return tiles * splits > 2 * int64_t{caps.sizes.processors};
+}
+
 Options MatrixPlan::options(bool k_is_constant) const {
   return {{"pieces_m", tile.pieces_m},          {"pieces_n", tile.pieces_n},
           {"subgroups_m", tile.subgroups_m},    {"depth_sixteens", tile.depth / 16},
@@ -69,9 +77,12 @@ bool has_matrix(MatrixSize size, const MatrixProduct& d, const gpu::Caps& caps) 
          caps.max_invocations >= 128;
 }
 
-bool suits_matrix(MatrixSize size, const MatrixProduct& d) {
+bool suits_matrix(MatrixSize size, const MatrixProduct& d, const gpu::Caps& caps) {
   if (d.m <= kMatrixFewRows) return size == MatrixSize::kFew;
-  const bool large = d.batches * up(d.m, 128) * up(d.n, 128) >= 24;
+  // Few large tiles still pay where k is long enough to be cut for every processor.
+  const int64_t tiles = d.batches * up(d.m, 128) * up(d.n, 128);
+  const int64_t all = caps.sizes.processors;
+  const bool large = tiles * 11 >= all * 2 || tiles * (d.k / kLongK) * 16 >= all * 15;
   return size == (large ? MatrixSize::kLarge : MatrixSize::kSmall);
 }
 
@@ -79,7 +90,7 @@ MatrixPlan plan_matrix(MatrixSize size, const MatrixProduct& d, const gpu::Caps&
   MatrixPlan p{.tile = tile_of(size, d, caps)};
   p.tiles = d.batches * up(d.m, p.tile.rows()) * up(d.n, p.tile.columns());
   const int64_t steps = std::max<int64_t>(up(d.k, p.tile.depth), 1);
-  p.splits = splits_of(size, p.tiles, d.k, steps, p.tile.depth, caps);
+  p.splits = splits_of(size, d, p.tiles, steps, p.tile.depth, caps);
   p.steps = steps / p.splits;
   return p;
 }

@@ -47,6 +47,7 @@ struct MatrixPlan {
   int64_t steps = 1;  // of k for each part
 
   int64_t row() const { return splits * steps * tile.depth; }  // elements of a row of `a`
+  bool queue(const gpu::Caps& caps) const;  // more workgroups than the GPU runs at once
   // Of the tile. K that the file gives is written into the kernel, K that runs differ in is not.
   Options options(bool k_is_constant) const;
 };
@@ -54,7 +55,7 @@ struct MatrixPlan {
 // Whether the device can run that size, for m rows.
 bool has_matrix(MatrixSize size, const MatrixProduct& d, const gpu::Caps& caps);
 // Whether it is the best of them.
-bool suits_matrix(MatrixSize size, const MatrixProduct& d);
+bool suits_matrix(MatrixSize size, const MatrixProduct& d, const gpu::Caps& caps);
 MatrixPlan plan_matrix(MatrixSize size, const MatrixProduct& d, const gpu::Caps& caps);
 
 }  // namespace pteryx::ops

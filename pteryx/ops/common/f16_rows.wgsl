@@ -2,11 +2,17 @@
 // One invocation per vector. Who includes it has params with m and k, `fn batches() -> u32`, and
 //   fn four_of(row: u32, k: u32) -> vec4<f32>   at (row, k .. k+3), 0 outside
 // Host guarantees: y is [batches, m up to a multiple of fill_m, wide]; rows beyond m are left as they are.
+#option interleaved  // 0 4 1 5 2 6 3 7 of every eight
 #option fill_m 1..128
 #option wide 1..1048576
 #tensor y raw_write vec4<u32>
 fn eight_halves(low: vec4<f32>, high: vec4<f32>) -> vec4<u32> {
+#if interleaved
+  return vec4<u32>(pack2x16float(vec2<f32>(low.x, high.x)), pack2x16float(vec2<f32>(low.y, high.y)),
+                   pack2x16float(vec2<f32>(low.z, high.z)), pack2x16float(vec2<f32>(low.w, high.w)));
+#else
   return vec4<u32>(pack2x16float(low.xy), pack2x16float(low.zw), pack2x16float(high.xy), pack2x16float(high.zw));
+#end
 }
 
 @compute @workgroup_size(64)

@@ -3,10 +3,12 @@
 // along k: [pair][four rows]. While one step of k is multiplied the next is on its way to registers.
 // 128 x 128: 2^20 operations on 8 KiB of a, and as much of b as its packing has; 17 KiB of workgroup memory.
 // k is cut into `splits` parts of the same number of steps.
-// Host guarantees: a [rows, steps * splits * 32] in f16, where what is beyond k is 0; rows are m.
+// Host guarantees: a [rows, steps * splits * 32] in f16, where what is beyond k is 0; its rows are m, or
+// fill every tile (a_filled).
 // Who includes it has params with m, n, splits, `a`, and unit_b, raw_b, raw_scale_b, scale_b, expand_b as in subgroup_matrix_tile.wgsl.
 // Then main has f16_tile_sums.wgsl.
 #option row_fours 1..2
+#option a_filled
 #option steps 1..65536
 #option splits 1..64
 #option unit_b 8 | 16 | 32

@@ -1,7 +1,11 @@
 // The next tiles, those of step `first_step + at`, into registers. A part of f16_tile_sums.wgsl.
 #option at text
 #for v in 0..row_fours
+#if a_filled
+  next_a$v = a[(first_m + a_row) * wide + (first_step + $at) * 4u + a_eight + $(v)u];
+#else
   next_a$v = a[min(first_m + a_row, params.m - 1u) * wide + (first_step + $at) * 4u + a_eight + $(v)u];
+#end
 #end
 #if unit_b == 32
   {

@@ -59,6 +59,16 @@
   var sum$(i)_$(j) = subgroup_matrix_result<f32, 16, 16>();
 #end
 #end
+#if from_residual
+  if (first_m + tile_m <= params.m) {
+    let start = (first_m + own_m * side_m) * $(y_stride)u + first_n + own_n * side_n;
+#for i in 0..pieces_m
+#for j in 0..pieces_n
+    sum$(i)_$(j) = subgroupMatrixLoad<subgroup_matrix_result<f32, 16, 16>, row_major>(&residual, start + $(i * 16)u * $(y_stride)u + $(j * 16)u, $(y_stride)u);
+#end
+#end
+  }
+#end
 #for i in 0..loads_a
   var next_a$i: vec4<u32>;
 #end

@@ -24,6 +24,7 @@
 #option a_filled
 #option unit_b 8 | 16 | 32
 #option scaled_b
+#option from_residual  // sums of whole tiles begin with those of `residual`, f32 [m, n], whose rows are y_stride
 #enable f16
 #enable subgroups
 #enable subgroup_matrix

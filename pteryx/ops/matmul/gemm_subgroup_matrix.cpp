@@ -64,8 +64,8 @@ bool fits_subgroup_matrix(const MatMul& d, const gpu::Caps& caps) {
 }
 
 template <MatrixSize Size>
-bool suits_subgroup_matrix(const MatMul& d, const gpu::Caps& /*caps*/) {
-  return suits_matrix(Size, product(d));
+bool suits_subgroup_matrix(const MatMul& d, const gpu::Caps& caps) {
+  return suits_matrix(Size, product(d), caps);
 }
 
 template <MatrixSize Size>

@@ -29,10 +29,11 @@ struct Tiles {
 };
 
 // x in f16, in whole steps of k: a pass makes it where it is not so.
-Result<Tensor> plan_f16_rows(const Node& n, Plan& p, const QLinear& d, const Tiles& t) {
+Result<Tensor> plan_f16_rows(const Node& n, Plan& p, QLinear& d, const Tiles& t) {
   if (d.x.dtype == DType::kF16 && t.row() == d.k) return d.x;
-  const Tensor y = p.scratch(DType::kF16, {d.m, t.row()});
-  Options options = {{"wide", t.row() / 8}};
+  d.interleaved = wants_interleaved(d);
+  const Tensor y = p.scratch(DType::kF16, {t.fill_m(d), t.row()});
+  Options options = {{"interleaved", d.interleaved ? 1 : 0}, {"wide", t.row() / 8}};
   set_x_options(d, options);
   const Params params = make_params(d);
   PTERYX_TRY(p.dispatch(n, {.shader = &shaders::qlinear_f16_rows,
@@ -47,7 +48,7 @@ Result<Tensor> plan_f16_rows(const Node& n, Plan& p, const QLinear& d, const Til
 std::string store_of(const QLinear& d) { return widths_are(d, 4) ? "fours" : "elements"; }
 
 // The product itself; `first` is what the kernel makes, parts of sums or d.
-Status plan_product(const Node& n, Plan& p, const QLinear& d, const QLinear& first, const Tiles& t,
+Status plan_product(const Node& n, Plan& p, QLinear d, const QLinear& first, const Tiles& t,
                     const Shader& shader, Options options) {
   PTERYX_ASSIGN(const Tensor a, plan_f16_rows(n, p, d, t));
   set_weight_options(d, options);
@@ -56,6 +57,8 @@ Status plan_product(const Node& n, Plan& p, const QLinear& d, const QLinear& fir
       .set("has_residual", first.residual ? 1 : 0)
       .set("n_whole", t.fill_n(d) == d.n ? 1 : 0)
       .set("k_whole", t.row() == d.k ? 1 : 0)
+      .set("interleaved", d.interleaved ? 1 : 0)
+      .set("a_filled", a.rows() >= t.fill_m(d) ? 1 : 0)
       .set("row_units", d.row_bytes / 16)
       .set("group", std::max<int64_t>(d.group, 1))
       .set("steps", t.steps)
@@ -114,18 +117,20 @@ bool fits_subgroup_matrix(const Node& n, const gpu::Caps& caps) {
 }
 
 template <MatrixSize Size>
-bool suits_subgroup_matrix(const Node& n, const gpu::Caps& /*caps*/) {
+bool suits_subgroup_matrix(const Node& n, const gpu::Caps& caps) {
   const auto d = describe_qlinear(n);
-  return d.ok() && suits_matrix(Size, product(*d));
+  return d.ok() && suits_matrix(Size, product(*d), caps);
 }
 
 namespace {
 
-// Whether what a tile makes can go straight to queries and caches, in fours.
-bool can_rotate(const QLinear& d, const gpu::Caps& caps) {
+// Whether what a tile makes goes straight to queries and caches, in fours. It takes its time, which
+// is hidden only where there are tiles that multiply meanwhile.
+bool can_rotate(const QLinear& d, const MatrixPlan& m, const gpu::Caps& caps) {
   const uint32_t buffers = 9 + (d.bias ? 1 : 0);  // with that of live scalars
   if (!d.rotation || d.rotation->halves || d.rotation->q_norm) return false;
-  return d.rotation->size() % 4 == 0 && buffers <= caps.max_storage_buffers;
+  return m.queue(caps) && m.splits == 1 && d.rotation->size() % 4 == 0 &&
+         buffers <= caps.max_storage_buffers;
 }
 
 template <MatrixSize Size>
@@ -133,8 +138,9 @@ Status subgroup_matrix(const Node& n, Plan& p, QLinear d) {
   PTERYX_TRY(use_vectors(n, p, d));
   const MatrixPlan m = plan_matrix(Size, product(d), p.caps());
   const Tiles t{m.tile.rows(), m.tile.columns(), m.tile.depth, m.splits, m.steps};
-  const bool plain = d.y.dtype == DType::kF32 && !d.bias && !d.residual && d.factor == 1;
-  const bool parts = t.splits > 1 || (d.rotation && !can_rotate(d, p.caps()));
+  const bool plain = d.y.dtype == DType::kF32 && !d.bias && d.factor == 1 &&
+                     (!d.residual || d.residual->dtype == DType::kF32);
+  const bool parts = t.splits > 1 || (d.rotation && !can_rotate(d, m, p.caps()));
   const QLinear first = parts ? parts_of(p, d, t) : d;
   const int64_t side = d.gated ? m.tile.pieces_n * 8 : 0;
   Options options = m.options(true);

@@ -66,6 +66,23 @@ TEST(GemmF16, InWholeMatrices) {
   expect_matrices(two, on_the_cpu(two), kRounded, "matrix_small");
 }
 
+// Sums of whole tiles begin with the residual, others get it at the end; x comes behind a norm.
+TEST(GemmF16, FromAResidual) {
+  Case c("pteryx.linear_q4gsw");
+  c.in(random(DType::kF32, {70, 64}, 1, -1, 1))
+      .constant(random(DType::kF32, {64}, 5, 0.5, 1))
+      .number(1e-5)
+      .constant(random(DType::kU8, {64, 32}, 2, 0, 255))
+      .in(random(DType::kF32, {2, 64}, 3, 0.01, 0.05))
+      .integer(32)
+      .none()
+      .in(random(DType::kF32, {70, 64}, 4))
+      .none()
+      .ints({64})
+      .outs({{DType::kF32, {70, 64}, {}}});
+  expect_matrices(c, on_the_cpu(c), kRounded, "matrix_small");
+}
+
 // The gate over the columns, which leave paired: with columns beyond the last whole tile and x as
 // it is; and with k cut, behind a norm.
 TEST(GemmF16, Gated) {

@@ -227,6 +227,10 @@ Status plan_rotated(const Node& n, Plan& p, const QLinear& d, const Parts& parts
 
 }  // namespace
 
+bool wants_interleaved(const QLinear& d) {
+  return d.codes != Codes::kBytes && one_scale(d) && d.k % 64 == 0;  // whole steps of every tile
+}
+
 Status plan_around(const Node& n, Plan& p, Product product, const Slots& own) {
   PTERYX_ASSIGN(QLinear d, describe_qlinear(n));
   PTERYX_TRY(plan_last_row(n, p, d));
@@ -236,8 +240,11 @@ Status plan_around(const Node& n, Plan& p, Product product, const Slots& own) {
     d.row_zero.reset();
   }
   if (d.norm && !own.norm) {
-    const Tensor y = p.scratch(own.halves ? DType::kF16 : d.x.dtype, d.x.dims);
-    PTERYX_TRY(plan_rms_norm(n, p, d.x, *d.norm, d.eps, y));
+    d.interleaved = own.halves && wants_interleaved(d);
+    const Tensor y = own.halves ? p.scratch(DType::kF16, {up(d.m, kFillRows) * kFillRows, d.k})
+                                : p.scratch(d.x.dtype, d.x.dims);
+    PTERYX_TRY(plan_rms_norm(n, p, d.x, *d.norm, d.eps, y,
+                             d.interleaved ? RowOrder::kInterleaved : RowOrder::kNatural));
     d.x = y;
     d.norm.reset();
   }

@@ -58,6 +58,10 @@ struct Slots {
   bool rotation = false;
   bool halves = false;  // it takes x in f16, so what is before it makes that
 };
+// Whether a product in f16 takes its codes apart most cheaply where x is interleaved.
+bool wants_interleaved(const QLinear& d);
+// Rows that x made for a layer has, of which only the first m are written.
+inline constexpr int64_t kFillRows = 128;
 using Product = Status (*)(const Node& n, Plan& p, QLinear d);
 Status plan_around(const Node& n, Plan& p, Product product, const Slots& own = {});
 

@@ -55,11 +55,10 @@ Status set_scales(const Node& n, QLinear& d) {
              : dims[0] >= groups && dims[1] >= d.n) {
     return {};
   }
-  return n.mismatch(
-      at(r.scales), "shape",
-      fmt::format("at least {}",
-                  to_string(blocks ? Dims{(d.n + 7) / 8, groups, 8} : Dims{groups, d.n})),
-      to_string(dims));
+  return n.mismatch(at(r.scales), "shape",
+                    fmt::format("at least {}", to_string(blocks ? Dims{(d.n + 7) / 8, groups, 8}
+                                                                : Dims{groups, d.n})),
+                    to_string(dims));
 }
 
 Status check_positions(const Node& n, int64_t start, const QLinear& d, int64_t rows,

@@ -71,6 +71,8 @@ struct QLinear {
   double eps = 0;
   bool gated = false;  // y = silu(the first half of the columns) * the second half
   std::optional<Rotation> rotation;
+  bool interleaved =
+      false;  // of every eight of k, x has 0 4 1 5 2 6 3 7: made for this layer alone
   Tensor y;
   std::vector<Tensor>
       more;  // results behind y: each has the columns that follow, in multiples of 4

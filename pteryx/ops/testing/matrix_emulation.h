@@ -17,6 +17,8 @@ inline constexpr std::pair<std::string_view, std::string_view> kProductCalls[] =
     {"subgroupMatrixLoad<subgroup_matrix_right<f16, 16, 16>, row_major>(&tile_b[own_n], ",
      "load_transposed(own_n, "},
     {"subgroupMatrixMultiplyAccumulate(", "multiply_add("},
+    {"subgroupMatrixLoad<subgroup_matrix_result<f32, 16, 16>, row_major>(&residual, ",
+     "load_residual("},
     {"subgroup_matrix_result<f32, 16, 16>()", "new_sum()"},
     {"subgroupMatrixStore<row_major>(&tile_y[owner], ", "store_in_tile(owner, "},
     {"subgroupMatrixStore<row_major>(&tile_sums[owner], ", "store_in_sums(owner, "},
@@ -30,7 +32,7 @@ inline constexpr std::string_view kProductEmulation = R"(
 struct Operand { half: u32, offset: u32, stride: u32, transposed: bool }
 struct Product { left: Operand, right: Operand, sum: u32 }
 var<private> lane_of_matrix: u32;
-var<private> sums: array<f32, 128>;
+var<private> sums: array<f32, 256>;
 var<private> sum_count: u32;
 var<private> products: array<Product, 64>;
 var<private> product_count: u32;
@@ -83,6 +85,16 @@ fn store_in_tile(half: u32, offset: u32, sum: u32, stride: u32) {
     let e = lane_of_matrix + i * 32u;
     tile_y[half][offset + e / 16u * stride + e % 16u / 4u][e % 4u] = sums[sum * 8u + i];
   }
+}
+)";
+inline constexpr std::string_view kProductFromResidual = R"(
+fn load_residual(offset: u32, stride: u32) -> u32 {
+  let sum = new_sum();
+  for (var i = 0u; i < min(8u, params.k + 8u); i++) {
+    let e = lane_of_matrix + i * 32u;
+    sums[sum * 8u + i] = residual[offset + e / 16u * stride + e % 16u];
+  }
+  return sum;
 }
 )";
 inline constexpr std::string_view kProductToSums = R"(

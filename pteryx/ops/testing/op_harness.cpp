@@ -53,6 +53,7 @@ void emulate_matrices(PlannedDispatch& d) {
     }
     const bool to_tile = d.code.find("Store<row_major>(&tile_y[owner], ") != std::string::npos;
     const bool to_sums = d.code.find("Store<row_major>(&tile_sums[owner], ") != std::string::npos;
+    const bool from_residual = d.code.find("row_major>(&residual, ") != std::string::npos;
     for (const auto& [text, with] : kProductCalls) {
       if (d.code.find(text) != std::string::npos) replace(text, with);
     }
@@ -61,6 +62,7 @@ void emulate_matrices(PlannedDispatch& d) {
     d.code += stores;
     if (to_tile) d.code += kProductToTile;
     if (to_sums) d.code += kProductToSums;
+    if (from_residual) d.code += kProductFromResidual;
   }
   d.subgroups = d.subgroups && test_device().caps().subgroups;
   d.subgroup_matrix = false;

@@ -3,6 +3,7 @@
 #option a_fours
 #option fill_m 1..128
 #option wide 1..1048576
+#let interleaved = 0
 #include "matmul/common/matmul.wgsl"
 #include "matmul/common/a.wgsl"
 fn batches() -> u32 { return params.batches; }

@@ -7,6 +7,11 @@
 #option n_whole
 #option k_whole
 #option row_units 1..65536
+#option a_filled
+#option interleaved
+#if codes == bytes || scale_for != unit
+#require !interleaved
+#end
 #option group 1..1048576
 #option pieces_m 1..4
 #option pieces_n 1 | 2 | 4
@@ -14,7 +19,8 @@
 #option depth_sixteens 2 | 4 | 8
 #option steps 1..65536
 #option splits 1..64
-// parts: sums as they are. whole: matrices where tiles are whole and columns of one result, f32 with nothing added.
+// parts: sums as they are. whole: matrices where tiles are whole and columns of one result, f32 with nothing
+// added but a residual, with which sums begin.
 // fours, elements: finished, in vectors or one by one.
 // gated: silu(the first half of the columns) * the second, in vectors of eight.
 // rotated: turned, to queries and caches, see rotated4.wgsl.
@@ -34,7 +40,10 @@
 #option y_type f16 | f32
 #require results + has_bias + has_residual <= 5  // a device may have no more than eight buffers
 #if store == whole
-#require y_type == f32 && !has_bias && !has_residual && n_whole
+#require y_type == f32 && !has_bias && n_whole
+#if has_residual
+#require residual_type == f32 && results == 1
+#end
 #end
 #if store == rotated
 #option half_size 2..512
@@ -56,7 +65,11 @@
 #require results == 1 || row_words
 #end
 #let along_k = 1
-#let a_filled = 0
+#if store == whole && has_residual
+#let from_residual = 1
+#else
+#let from_residual = 0
+#end
 #let half_arithmetic = 1
 #if scale_for != unit
 #let unit_b = 8

@@ -13,6 +13,8 @@
 #option steps 1..65536
 #option splits 1..64
 #option store parts | fours | elements  // [splits, m, n] of sums as they are, m and n up to whole tiles; or finished
+#option interleaved
+#option a_filled
 #option row_words
 #option has_bias
 #if has_bias
@@ -26,6 +28,9 @@
 #let results = 1
 #let half_arithmetic = 0
 #let paired_side = 0
+#if codes == bytes || scale_for != unit
+#require !interleaved
+#end
 #if scale_for != unit
 #let unit_b = 8
 #let scaled_b = 0

@@ -1,6 +1,6 @@
 // The weights as subgroup_matrix_tile.wgsl and f16_tile.wgsl read their operand b. Codes become f16 by setting the exponent
-// to that of 1024 and taking away 1024 and their offset, two at a time: those that a mask leaves in the halves of a word, which are then
-// put in order. Where a unit has several scales its codes are scaled one by one.
+// to that of 1024 and taking away 1024 and their offset, two at a time: those that a mask leaves in the halves of a word. These are
+// put in order, unless x is interleaved: has 0 4 1 5 2 6 3 7 of every eight of k. Where a unit has several scales its codes are scaled one by one.
 // What is outside repeats the last unit and column.
 // Where `paired_side` is set, columns come in the order of a product that multiplies them pairwise: so many of the first half
 // of n, then as many of the second, and so on.
@@ -10,6 +10,7 @@
 #option group 1..1048576   // of k for each scale
 #option half_arithmetic    // the device computes with f16, and the compiler takes a word for two of them
 #option paired_side 0..32
+#option interleaved
 #include "quant/kernels/common/weights.wgsl"
 #if half_arithmetic
 #enable f16
@@ -108,7 +109,11 @@ fn expand_b(word: u32, scale: real) -> vec4<u32> {
   let c15 = scaled_pair(word & 0x00f000f0u, 128.0, sixteenth);
   let c26 = scaled_pair(high & 0x000f000fu, 8.0, scale);
   let c37 = scaled_pair(high & 0x00f000f0u, 128.0, sixteenth);
+#if interleaved
+  return vec4<u32>(word_of(c04.x, c04.y), word_of(c15.x, c15.y), word_of(c26.x, c26.y), word_of(c37.x, c37.y));
+#else
   return vec4<u32>(word_of(c04.x, c15.x), word_of(c26.x, c37.x), word_of(c04.y, c15.y), word_of(c26.y, c37.y));
+#end
 }
 #end
 #end

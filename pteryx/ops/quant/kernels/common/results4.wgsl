@@ -9,7 +9,7 @@ fn put4(part: u32, m: u32, n: u32, v: vec4<f32>) {
   put2(part, m, n + 2u, v.zw);
 }
 #else
-#if store == whole  // f32, factor 1, nothing added
+#if store == whole  // f32, factor 1
 #let element = f32
 #elif y_type == f32
 #let element = vec4f
@@ -28,7 +28,10 @@ fn bias4(n: u32) -> vec4<f32> { return vec4<f32>(unpack2x16float(bias[n / 4u].x)
 #end
 #end
 #if has_residual
-#if residual_type == f32
+#if store == whole
+#tensor residual raw f32
+fn residual4(i: u32) -> vec4<f32> { return vec4<f32>(residual[i], residual[i + 1u], residual[i + 2u], residual[i + 3u]); }
+#elif residual_type == f32
 #tensor residual raw vec4<f32>
 fn residual4(i: u32) -> vec4<f32> { return residual[i / 4u]; }
 #else
@@ -50,15 +53,15 @@ fn residual4(i: u32) -> vec4<f32> { return vec4<f32>(unpack2x16float(residual[i 
 fn put4(part: u32, m: u32, n: u32, v: vec4<f32>) {
   if (m >= params.m || n >= params.n) { return; }
 #if store == whole
-  let done = v;
+  var done = v;
 #else
   var done = v * factor();
 #if has_bias
   done += bias4(n);
 #end
+#end
 #if has_residual
   done += residual4(m * params.n + n);
-#end
 #end
 #for j in 0..results
 #if j == 0
