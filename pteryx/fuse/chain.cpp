@@ -7,15 +7,8 @@ namespace pteryx::fuse {
 
 using namespace graph;  // NOLINT(google-build-using-namespace): the graph is what passes are about
 
-Chains::Chains(const Graph& g) : g_(g), uses_(g), readers_(g.values.size(), kNoNode) {
-  for (uint32_t i = 0; i < g.nodes.size(); ++i) {
-    for (size_t a = 0; a + 1 < g.nodes[i].args.size(); ++a) readers_[index(g.nodes[i].args[a])] = i;
-  }
-}
-
 uint32_t Chains::next(ValueId id) const {
-  const bool alone = uses_.reads(id) == 1 && uses_.stable(id);
-  const uint32_t reader = alone ? readers_[index(id)] : kNoNode;
+  const uint32_t reader = uses_.stable(id) ? uses_.reader(id) : kNoNode;
   if (reader == kNoNode || g_.nodes[reader].op == nullptr) return kNoNode;
   const ValueId y = g_.nodes[reader].args.back();
   return g_.tensor(y) != nullptr && uses_.stable(y) ? reader : kNoNode;

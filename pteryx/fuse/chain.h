@@ -11,7 +11,7 @@ namespace pteryx::fuse {
 
 class Chains {
  public:
-  explicit Chains(const Graph& g);
+  explicit Chains(const Graph& g) : g_(g), uses_(g) {}
 
   const Uses& uses() const { return uses_; }
   // The node that reads a value where nothing else does; kNoNode otherwise.
@@ -22,7 +22,6 @@ class Chains {
  private:
   const Graph& g_;
   Uses uses_;
-  std::vector<uint32_t> readers_;  // the last node that reads a value
 };
 
 // Whether a literal is that number.

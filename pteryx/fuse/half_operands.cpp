@@ -3,9 +3,12 @@
 #include <algorithm>
 
 #include "pteryx/fuse/calls.h"
+#include "pteryx/fuse/movement.h"
 #include "pteryx/fuse/passes.h"
 #include "pteryx/fuse/products.h"
 #include "pteryx/fuse/uses.h"
+#include "pteryx/ops/attention/attention.h"
+#include "pteryx/ops/matmul/matmul.h"
 
 namespace pteryx::fuse {
 
@@ -14,8 +17,8 @@ using namespace graph;  // NOLINT(google-build-using-namespace): the graph is wh
 namespace {
 
 constexpr std::string_view kAttention[] = {"llama.custom_sdpa.default",
-                                           "sdpa_with_kv_cache.default"};
-constexpr std::string_view kView = "aten.view_copy.default";
+                                           "sdpa_with_kv_cache.default", ops::attention::kPackedOp};
+constexpr std::string_view kNorm = "aten.native_layer_norm.default";
 constexpr int64_t kVector = 8;  // halves that kernels write and read at once
 
 bool is_attention(const Node& n) {
@@ -26,9 +29,10 @@ bool is_rotated(const Node& n) {
                              [&](const ProductOps& o) { return is_call(n, o.rotated); });
 }
 bool is_linear(const Node& n) {
-  return std::ranges::any_of(kProductOps, [&](const ProductOps& o) {
-    return is_call(n, o.product) || is_call(n, o.layer);
-  });
+  return is_call(n, ops::kFusedLinear) ||
+         std::ranges::any_of(kProductOps, [&](const ProductOps& o) {
+           return is_call(n, o.product) || is_call(n, o.layer);
+         });
 }
 // Results of one product have one type, so that it has to be the only one.
 bool is_only_result(const Graph& g, const Node& n) {
@@ -45,7 +49,7 @@ ValueId rounded(const Graph& g, const Node& n) {
 }
 
 // A value, and those that it is a view of, that nothing else reads. Empty where one of them is not
-// to be changed, or where they do not come from an attention or a product.
+// to be changed, or where they do not come from an attention, a product or a layer norm.
 std::vector<ValueId> only_read_by(const Graph& g, const Uses& uses, ValueId id) {
   std::vector<ValueId> values;
   for (;;) {
@@ -56,9 +60,9 @@ std::vector<ValueId> only_read_by(const Graph& g, const Uses& uses, ValueId id) 
       return {};
     values.push_back(id);
     const Node& n = g.nodes[maker];
-    if (is_attention(n) || is_rotated(n)) return values;
+    if (is_attention(n) || is_rotated(n) || is_call(n, kNorm)) return values;
     if (is_linear(n) && is_only_result(g, n)) return values;
-    if (!is_call(n, kView)) return {};
+    if (!is_view(g, n)) return {};
     id = n.args[0];
   }
 }

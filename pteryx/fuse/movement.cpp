@@ -67,6 +67,7 @@ std::vector<size_t> identity(size_t rank) {
 // `then` after `first`, as one.
 std::vector<size_t> composed(const std::vector<size_t>& first, const std::vector<size_t>& then) {
   std::vector<size_t> order;
+  order.reserve(then.size());
   for (const size_t d : then) order.push_back(first[d]);
   return order;
 }

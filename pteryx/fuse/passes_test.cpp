@@ -99,6 +99,43 @@ TEST(Passes, NumbersThatAreComputedWithAreNarrowed) {
   EXPECT_EQ(d.run(), "pteryx.copy aten.embedding.default aten.relu.default ");
 }
 
+// norm -> linear -> gelu -> linear: what only a product reads, and rounds, is made in f16.
+TEST(Passes, OperandsOfProductsAreHalves) {
+  for (const Precision precision : {Precision::kF32, Precision::kF16}) {
+    Draft d;
+    const auto constant = [&](const Dims& dims) {
+      const ValueId id = d.tensor(DType::kF32, dims);
+      std::get<Tensor>(d.g.values[index(id)]).data = {
+          {0, 0, static_cast<uint64_t>(numel(dims)) * 4}};
+      return id;
+    };
+    const auto call = [&](std::string_view op, std::vector<ValueId> args, ValueId y) {
+      args.push_back(y);
+      d.g.nodes.push_back({.op = ops::lookup().find(op), .spelling = op, .args = args});
+    };
+    const ValueId none = d.g.add(Null{}, "");
+    const ValueId x = d.tensor(DType::kF32, {6, 16});
+    const ValueId normed = d.tensor(DType::kF32, {6, 16});
+    const ValueId wide = d.tensor(DType::kF32, {6, 32});
+    const ValueId bent = d.tensor(DType::kF32, {6, 32});
+    const ValueId y = d.tensor(DType::kF32, {6, 16});
+    call("aten.native_layer_norm.default",
+         {x, d.g.add(IntList{{16}}, ""), none, none, d.g.add(1e-5, "")},
+         d.g.add(ValueList{{normed, d.tensor(), d.tensor()}}, ""));
+    call("aten.linear.default", {normed, constant({32, 16}), none}, wide);
+    call("aten.gelu.default", {wide, d.g.add(std::string("none"), "")}, bent);
+    call("aten.linear.default", {bent, constant({16, 32}), none}, y);
+    d.g.inputs = {x};
+    d.g.outputs = {y};
+    run_passes(d.g, ops::lookup(), {.precision = precision});
+    ASSERT_EQ(d.g.nodes.size(), 3U);
+    const DType want = precision == Precision::kF16 ? DType::kF16 : DType::kF32;
+    EXPECT_EQ(d.g.tensor(normed)->dtype, want);
+    EXPECT_EQ(d.g.tensor(bent)->dtype, want);
+    EXPECT_EQ(d.g.tensor(y)->dtype, DType::kF32);
+  }
+}
+
 // What only casts a constant is no work of a run; what the GPU holds as it is stays.
 TEST(Passes, CastsOfConstantsAreFolded) {
   const auto run = [](DType from, DType to, bool constant, bool output) {

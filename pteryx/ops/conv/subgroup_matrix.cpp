@@ -106,7 +106,8 @@ Status plan_matrix(const Node& n, Plan& p) {
            .wide_in = terms.wide_in,
            .wide_out = c.out_channels};
   const int64_t steps = terms.k / s.depth;
-  const int64_t busy = int64_t{p.caps().sizes.processors} * (steps < kManySteps ? 1 : 2);
+  const int64_t many = s.name == kWide.name ? 3 : 2;  // of a processor
+  const int64_t busy = int64_t{p.caps().sizes.processors} * (steps < kManySteps ? 1 : many);
   t.splits = choose_splits(busy, t.tiles, steps, s.m * s.n * 4, p.caps());
   PTERYX_ASSIGN(const Tensor weight, pack(n, p, c, terms));
   const bool split = t.splits > 1;

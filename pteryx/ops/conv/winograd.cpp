@@ -11,12 +11,15 @@ namespace pteryx::ops::conv {
 namespace {
 
 // Where 4 x 4 beats products of tiles, as measured on an H200: from so many channels and results of
-// a channel on. Below that 2 x 2 does, between so many channels, by little.
+// a channel on. Below that 2 x 2 does, between so many channels, by little, and with very many of
+// them, whose tiles of 4 x 4 are too few.
 constexpr int64_t kMany = 320;
 constexpr int64_t kManyPositions = 32 * 32;
 constexpr int64_t kFew = 64;
 constexpr int64_t kFewMost = 128;
 constexpr int64_t kFewPositions = 28 * 28;
+constexpr int64_t kVeryMany = 1024;
+constexpr int64_t kVeryManyPositions = 16 * 16;
 
 constexpr int64_t kDepth = 16;  // steps of conv_tile
 
@@ -74,6 +77,7 @@ bool suits_winograd(const Node& n, const gpu::Caps& /*caps*/) {
   if (!c.ok()) return false;
   const int64_t least = std::min(c->in_channels, c->out_channels);
   if constexpr (outputs == 4) return least >= kMany && c->positions() >= kManyPositions;
+  if (least >= kVeryMany) return c->positions() >= kVeryManyPositions;
   return least >= kFew && std::max(c->in_channels, c->out_channels) <= kFewMost &&
          c->positions() >= kFewPositions;
 }

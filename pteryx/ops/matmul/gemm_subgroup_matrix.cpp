@@ -13,7 +13,7 @@ MatrixProduct product(const MatMul& d) { return {d.batches, d.m, d.n, d.k}; }
 // Halves that lie as the kernel wants them need no pass of their own.
 bool is_ready(const MatMul& d, const MatrixPlan& t) {
   return d.a.tensor.dtype == DType::kF16 && d.k == t.row() && d.a.column == 1 && d.a.row == d.k &&
-         d.a.batch == d.m * d.k;
+         (d.batches == 1 || d.a.batch == d.m * d.k);
 }
 
 // a in f16, in whole steps of k and whole tiles.
@@ -65,7 +65,11 @@ bool fits_subgroup_matrix(const MatMul& d, const gpu::Caps& caps) {
 
 template <MatrixSize Size>
 bool suits_subgroup_matrix(const MatMul& d, const gpu::Caps& caps) {
-  return suits_matrix(Size, product(d), caps);
+  // Of few terms a large tile is mostly its end, which small ones have more invocations for.
+  constexpr int64_t kFewTerms = 512;
+  const bool brief = d.m > kMatrixFewRows && d.k < kFewTerms &&
+                     d.batches * up(d.m, 128) * up(d.n, 128) < caps.sizes.processors;
+  return brief ? Size == MatrixSize::kSmall : suits_matrix(Size, product(d), caps);
 }
 
 template <MatrixSize Size>

@@ -1,6 +1,7 @@
 // How a matrix product runs on the GPU: plans of the routes, and the choice of one.
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "pteryx/ops/fold.h"
@@ -33,13 +34,30 @@ Status plan_rows(const Node& n, Plan& p, const MatMul& d, const Shader& shader, 
 // Workgroups that fill the GPU; more than its processors hold, as they are small.
 int64_t enough_tiles(const gpu::Caps& caps) { return int64_t{caps.sizes.processors} * 9 / 4; }
 
-// Too few tiles for the GPU: cut k, so that parts of it run at once.
+// Too few tiles for the GPU: cut k, so that parts of it run at once, as many as leave few of the
+// GPU's processors without work in the last round; each wants several workgroups, so that one has
+// what another waits for.
 int64_t splits_of(const MatMul& d, const Tile& tile, const gpu::Caps& caps) {
-  constexpr int64_t kLeastPart = 192;  // of k
+  constexpr int64_t kLeastPart = 128;  // of k
+  constexpr int64_t kMostSplits = 16;
+  constexpr std::array<double, 3> kBusy = {0.6, 0.85, 1};  // by workgroups of a processor
+  constexpr double kMerge = 0.02;                          // what another part costs
   const int64_t tiles = tile.count(d);
-  const int64_t enough = enough_tiles(caps);
-  if (tiles == 0 || tiles * 2 > enough) return 1;
-  return std::max<int64_t>(std::min({d.k / kLeastPart, enough / tiles, int64_t{16}}), 1);
+  const int64_t processors = caps.sizes.processors;
+  if (tiles == 0 || tiles * 2 > enough_tiles(caps)) return 1;
+  int64_t best = 1;
+  double best_use = 0;
+  for (int64_t s = 1; s <= std::clamp<int64_t>(d.k / kLeastPart, 1, kMostSplits); ++s) {
+    const int64_t rounds = up(tiles * s, processors);
+    const double filled = static_cast<double>(tiles * s) / static_cast<double>(rounds * processors);
+    const double use = filled * kBusy[static_cast<size_t>(std::min<int64_t>(rounds, 3) - 1)] -
+                       kMerge * static_cast<double>(s);
+    if (rounds <= 3 && use > best_use) {
+      best = s;
+      best_use = use;
+    }
+  }
+  return best;
 }
 
 }  // namespace
@@ -145,10 +163,9 @@ template bool fits_tiled<kSmallTile>(const MatMul&, const gpu::Caps&);
 bool suits_large(const MatMul& d, const gpu::Caps& caps) {
   return d.m > 64 && kLargeTile.count(d) * 3 >= enough_tiles(caps) * 2;
 }
-bool suits_wide(const MatMul& d, const gpu::Caps& caps) {
-  return d.m > 32 &&
-         kWideTile.count(d) * splits_of(d, kWideTile, caps) * 3 >= enough_tiles(caps) * 2;
-}
+// 4 x 4 results an invocation are bound by workgroup memory: only where half of a tile would be
+// idle.
+bool suits_wide(const MatMul& d, const gpu::Caps& /*caps*/) { return d.m > 32 && d.n > 64; }
 bool fits_naive(const MatMul& /*d*/, const gpu::Caps& /*caps*/) { return true; }
 bool suits_naive(const MatMul& /*d*/, const gpu::Caps& /*caps*/) { return false; }
 
