@@ -25,6 +25,7 @@ gpu::Caps large_gpu() {
   caps.max_binding_bytes = uint64_t{2} << 30;
   caps.max_workgroup_bytes = 49152;
   caps.max_invocations = caps.max_workgroup_size_x = 1024;
+  caps.sizes = {.processors = 132, .invocations = 2048};
   return caps;
 }
 
