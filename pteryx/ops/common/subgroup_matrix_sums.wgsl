@@ -79,7 +79,12 @@
 #end
 #end
 #include "common/subgroup_matrix_fetch.wgsl" at=0u
-  for (var step = 0u; step < steps; step++) {
+#if rolled
+  let bound = min(params.chunk / depth, steps);
+#else
+  let bound = steps;
+#end
+  for (var step = 0u; step < bound; step++) {
     workgroupBarrier();
 #for i in 0..loads_a
 #if (i + 1) * 128 > all_a

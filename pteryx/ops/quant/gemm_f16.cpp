@@ -64,11 +64,7 @@ Status plan_product(const Node& n, Plan& p, QLinear d, const QLinear& first, con
       .set("steps", t.steps)
       .set("splits", t.splits);
   std::vector<Bind> bind = {{"a", a}, {"weight", d.weight}, {"scales", d.scales}};
-  if (first.rotation) {
-    set_rotation(first, options, bind);
-  } else {
-    bind_results(first, bind);
-  }
+  bind_results(first, bind);
   Params params = make_params(d);
   params.splits = u32(t.splits);
   params.chunk = u32(t.steps * t.depth);
@@ -78,7 +74,6 @@ Status plan_product(const Node& n, Plan& p, QLinear d, const QLinear& first, con
                         .variant = tile,
                         .bind = std::move(bind),
                         .params = bytes_of(params),
-                        .live = live_ints(first),
                         .grid = per_group(t.workgroups(d), p.caps())});
 }
 
@@ -124,15 +119,6 @@ bool suits_subgroup_matrix(const Node& n, const gpu::Caps& caps) {
 
 namespace {
 
-// Whether what a tile makes goes straight to queries and caches, in fours. It takes its time, which
-// is hidden only where there are tiles that multiply meanwhile.
-bool can_rotate(const QLinear& d, const MatrixPlan& m, const gpu::Caps& caps) {
-  const uint32_t buffers = 9 + (d.bias ? 1 : 0);  // with that of live scalars
-  if (!d.rotation || d.rotation->halves || d.rotation->q_norm) return false;
-  return m.queue(caps) && m.splits == 1 && d.rotation->size() % 4 == 0 &&
-         buffers <= caps.max_storage_buffers;
-}
-
 template <MatrixSize Size>
 Status subgroup_matrix(const Node& n, Plan& p, QLinear d) {
   PTERYX_TRY(use_vectors(n, p, d));
@@ -140,16 +126,17 @@ Status subgroup_matrix(const Node& n, Plan& p, QLinear d) {
   const Tiles t{m.tile.rows(), m.tile.columns(), m.tile.depth, m.splits, m.steps};
   const bool plain = d.y.dtype == DType::kF32 && !d.bias && d.factor == 1 &&
                      (!d.residual || d.residual->dtype == DType::kF32);
-  const bool parts = t.splits > 1 || (d.rotation && !can_rotate(d, m, p.caps()));
+  const bool parts = t.splits > 1 || d.rotation;
   const QLinear first = parts ? parts_of(p, d, t) : d;
   const int64_t side = d.gated ? m.tile.pieces_n * 8 : 0;
   Options options = m.options(true);
   options.set("results", static_cast<int64_t>(first.more.size() + 1))
       .set("store", plain && widths_are(d, t.columns) ? "whole" : store_of(d))
       .set("y_stride", d.more.empty() ? d.n : 0)
-      .set("paired_side", side);
+      .set("paired_side", side)
+      // A gate over many tiles is slower so; all others gain, as their code stays at hand.
+      .set("rolled", d.gated && m.queue(p.caps()) ? 0 : 1);
   if (d.gated) options.set("store", "gated");
-  if (d.rotation) options.set("store", "rotated");
   if (parts) options.set("store", "parts").set("y_stride", t.fill_n(d));
   PTERYX_TRY(plan_product(n, p, d, first, t, shaders::qlinear_subgroup_matrix, std::move(options)));
   if (!parts) return {};

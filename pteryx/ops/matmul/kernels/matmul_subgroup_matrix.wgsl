@@ -37,6 +37,7 @@
 #let unit_b = 8
 #let scaled_b = 0
 #let from_residual = 0
+#let rolled = 0
 #include "matmul/common/matmul.wgsl"
 #tensor a raw vec4<u32>
 #include "matmul/common/b.wgsl"

@@ -19,12 +19,12 @@
 #option depth_sixteens 2 | 4 | 8
 #option steps 1..65536
 #option splits 1..64
+#option rolled
 // parts: sums as they are. whole: matrices where tiles are whole and columns of one result, f32 with nothing
 // added but a residual, with which sums begin.
 // fours, elements: finished, in vectors or one by one.
 // gated: silu(the first half of the columns) * the second, in vectors of eight.
-// rotated: turned, to queries and caches, see rotated4.wgsl.
-#option store parts | whole | fours | elements | gated | rotated
+#option store parts | whole | fours | elements | gated
 #option paired_side 0..32  // of the halves that a subgroup has side by side: gates, and what they let through
 #option results 1..4
 #option y_stride 0..16777216
@@ -44,17 +44,6 @@
 #if has_residual
 #require residual_type == f32 && results == 1
 #end
-#end
-#if store == rotated
-#option half_size 2..512
-#option heads 1..1024
-#option kv_heads 1..1024
-#option capacity 1..16777216
-#option cache_type f16 | f32
-#option cos_of_type f16 | f32
-#option sin_of_type f16 | f32
-#option live_slots
-#require results == 1 && !has_residual && half_size % 2 == 0
 #end
 #if store == gated
 #require paired_side == pieces_n * 8 && !has_residual && results == 1 && pieces_n % 2 == 0
@@ -89,8 +78,6 @@
 #tensor y raw_write f32
 #elif store == gated
 #include "quant/kernels/common/gated8.wgsl"
-#elif store == rotated
-#include "quant/kernels/common/rotated4.wgsl"
 #else
 #include "quant/kernels/common/results4.wgsl"
 #end
