@@ -66,9 +66,10 @@ Layer draw(uint32_t seed) {
   l.weights = static_cast<Weights>(random() % 4);
   l.group = of({16, 32, 64});
   l.width = l.group * of({1, 2, 3});
-  l.size = of({32, 40, 64, 128});
-  l.kv_heads = of({1, 2, 3});
-  l.heads = l.kv_heads * of({1, 2, 4});
+  l.size = of({32, 40, 64, 128, 256});
+  l.kv_heads = of({1, 2, 3, 8});
+  l.heads = l.kv_heads * of(l.kv_heads == 8 && l.size < 64 ? std::vector<int64_t>{1, 8}
+                                                           : std::vector<int64_t>{1, 2, 4});
   // Products over what attention gives and over the hidden ones have the same groups.
   while (l.heads * l.size % l.group != 0) l.size += 8;
   l.hidden = l.group * of({1, 2, 5});
@@ -275,7 +276,7 @@ bool has(const Got& g, std::string_view op) { return g.nodes.find(op) != std::st
 
 TEST(FusedLayers, ComputeTheSameOnTheCpu) {
   uint32_t whole = 0;
-  for (uint32_t seed = 0; seed < 150; ++seed) {
+  for (uint32_t seed = 0; seed < 120; ++seed) {
     const Layer l = draw(seed);
     SCOPED_TRACE(fmt::format("seed {}: {}", seed, l.describe()));
     const Got want = run(l, false, true);
@@ -290,12 +291,12 @@ TEST(FusedLayers, ComputeTheSameOnTheCpu) {
          {"rotary", "rms_norm", "select_copy", "aten.add", "sigmoid", "silu", "mul", "sdpa_with"})
       EXPECT_EQ(has(got, op), adds && op == "aten.add") << op << ": " << got.nodes;
   }
-  EXPECT_GT(whole, 60U);
+  EXPECT_GT(whole, 50U);
 }
 
 TEST(FusedLayers, ComputeTheSameOnTheGpu) {
   const Layer layers[] = {
-      {.halves = true, .bias = true},
+      {.halves = true, .normed = true, .bias = true},
       {.weights = Weights::kF16, .halves = true, .bias = true},
       {.weights = Weights::kEight, .rows = 2, .halves = true, .normed = true, .cache = DType::kF16},
   };

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 import json
 import unittest
+from collections import Counter
 
 from cli import BAD_FILE, LLM, OPS, USAGE, TestCase
 
@@ -43,7 +44,11 @@ class Profile(TestCase):
         text = parts["text 4"]
         self.assertEqual((text["unit"], text["units"]), ("token", 4))
         self.assertEqual([k["count"] for k in text["kernels"] if k["kernel"] == "decode/advance"], [1])
-        self.assertTrue(any(n["op"] == "sdpa_with_kv_cache.default" and n["flops"] > 0 for n in text["nodes"]))
+        self.assertTrue(any(n["op"] == "llama.custom_sdpa.default" and n["flops"] > 0 for n in text["nodes"]))
+        # Two layers of five nodes, the logits, and what brings tokens in and out.
+        self.assertEqual(Counter(n["op"] for n in text["nodes"] if n["op"]), {
+            "pteryx.linear_q4gsw_rope": 2, "llama.custom_sdpa.default": 2, "pteryx.linear_q4gsw": 7,
+            "et_vk.embedding_q4gsw.default": 1, "pteryx.remember": 1, "pteryx.sample": 1})
         self.assertEqual(list(self.parts(MODEL, "-p", "0", "-n", "2")[1]), ["text 2"])
         self.assertIn("the context holds 160 tokens", self.fail_with(USAGE, "profile", MODEL, "-n", "1000"))
 
@@ -54,7 +59,7 @@ class Profile(TestCase):
         text = self.succeed("profile", MODEL, "-p", "4", "-n", "2")
         self.assertRegex(text, r"^GPU: .*: [\d.]+ GB/s copied, [\d.]+ TFLOP/s of f32; percentages are of these\n")
         self.assertRegex(text, r"\n\ntext 2: per token [\d.]+ us, GPU [\d.]+ us\n  host us: shapes [\d.]+, writes [\d.]+, encode ")
-        self.assertRegex(text, r"\n +4 +[\d.]+ +[\d.]+ % +[\de.-]+ \(\d+ %\) +norm/f32,f32,f32/et_vk.rms_norm.default\n")
+        self.assertRegex(text, r"\n +1 +[\d.]+ +[\d.]+ % +[\de.-]+ \(\d+ %\) +embedding_q4/u8,f32,i32,f32\n")
 
     def test_without_timestamps(self):
         report, parts = self.parts(MODEL, "-p", "4", "-n", "2", env=NO_TIMESTAMPS)

@@ -71,7 +71,7 @@ TEST(Counts, AModelHasAsManyPipelinesAsDistinctKernels) {
   ASSERT_GT(two.dispatches, 0U);
   EXPECT_EQ(five.pipelines, two.pipelines);
   EXPECT_EQ((five.dispatches - two.dispatches) % 3, 0U);
-  EXPECT_GE(five.dispatches - two.dispatches, 3U * 5);
+  EXPECT_GE(five.dispatches - two.dispatches, 3U * 3);
   // The same program twice on one device: the second finds all of them.
   const auto own = gpu::open_or_die();
   const std::string path = program::testing::fixture_path("llm/qwen2_like_fp32.pte");

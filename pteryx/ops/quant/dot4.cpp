@@ -28,13 +28,14 @@ struct Shape {
   uint32_t across = 1;
   uint32_t steps = 1;
   uint32_t sets = 1;
+  uint32_t squares = 0;   // of heads that are normed
   bool prepared = false;  // x comes as planes, instead of being rounded in workgroup memory
 
   uint32_t team() const { return lanes * across; }
   // As qlinear_dot4.wgsl counts them.
   uint64_t workgroup_bytes() const {
     const uint64_t x = prepared ? 0 : uint64_t{rows} * team() * steps * (planes * 32 + 16);
-    return x + uint64_t{sets} * across * rows * columns * 4;
+    return x + uint64_t{sets} * across * rows * columns * 4 + uint64_t{squares} * 4;
   }
   bool holds_row(int64_t units) const { return int64_t{team()} * steps >= units; }
   // Units of a row of planes: whole passes.
@@ -62,6 +63,33 @@ uint32_t planes_of(const QLinear& d, Precision precision) {
 // Columns are in pairs that are apart.
 bool in_pairs(const QLinear& d) { return d.gated || (d.rotation && d.rotation->halves); }
 
+// Heads that are normed are made by a workgroup each: by so many sets of eight columns.
+bool norms_heads(const QLinear& d) { return d.rotation && d.rotation->q_norm; }
+uint32_t sets_of_head(const QLinear& d) { return u32(d.rotation->size() / 8); }
+
+// It has eight columns in pairs then, for each row of x.
+bool makes_pairs(const QLinear& d, const gpu::Caps& caps) {
+  return d.m <= kMaxPairedRows && caps.subgroup_min >= 8;
+}
+
+// Buffers of a product that turns queries and keys: with the tables, caches and live scalars.
+uint32_t rotated_buffers(const QLinear& d) {
+  return 9 + (d.norm ? 1 : 0) + (d.bias ? 1 : 0) + (norms_heads(d) ? 2 : 0);
+}
+
+// Norms need the sums of a whole head: of one row, in pairs that are apart, if a workgroup can make
+// one.
+bool turns_itself(const QLinear& d, const gpu::Caps& caps) {
+  if (!d.rotation || rotated_buffers(d) > caps.max_storage_buffers) return false;
+  const bool halves = d.rotation->halves;
+  if (!norms_heads(d)) return !halves || (makes_pairs(d, caps) && d.rotation->size() % 8 == 0);
+  const int64_t size = d.rotation->size();
+  const uint32_t limit = std::min(caps.max_invocations, 512U);
+  return halves && d.m == 1 && caps.subgroup_min >= 8 && size >= 16 && size <= 8 * kMostSets &&
+         std::has_single_bit(u32(size)) &&
+         sets_of_head(d) * std::bit_floor(std::min(caps.subgroup_min, 32U)) <= limit;
+}
+
 std::string x_form(const QLinear& d) {
   if (d.row_scale) return "rounded";
   if (!is_float(d.x.dtype)) return "whole";
@@ -73,7 +101,8 @@ void share_out_k(Shape& s, const QLinear& d, uint32_t limit) {
   const auto subgroups = u32(up(up(d.k, unit(d)), s.lanes));  // that a row has units for
   // A subgroup of several rows of x is better off with more units than with more of its kind,
   // unless x comes from memory.
-  const uint32_t most = std::min(s.rows > 1 && !s.prepared ? 4U : 8U, limit / s.lanes);
+  uint32_t most = std::min(s.rows > 1 && !s.prepared ? 4U : 8U, limit / s.lanes);
+  if (s.squares > 0) most = std::clamp(limit / (s.lanes * s.sets), 1U, most);
   const uint32_t least = s.rows > 1 && !s.prepared ? std::min(2U, subgroups) : 1U;
   s.steps = std::clamp(u32(up(subgroups, most)), least, 4U);
   s.across = std::clamp(u32(up(subgroups, s.steps)), 1U, most);
@@ -93,7 +122,14 @@ Shape shape_of(const QLinear& d, uint32_t planes, const gpu::Caps& caps) {
   Shape s{.rows = std::max(u32(d.m), 1U), .planes = planes};
   s.lanes = std::bit_floor(std::min(caps.subgroup_min, 32U));
   const uint32_t limit = std::min(caps.max_invocations, 512U);
+  const bool heads = norms_heads(d) && turns_itself(d, caps);
+  if (heads) {
+    s.columns = 8;
+    s.sets = sets_of_head(d);
+    s.squares = 2 * s.sets;
+  }
   share_out_k(s, d, limit);
+  if (heads) return s;
   // Several rows that workgroup memory does not hold: rounded once, not again for each piece.
   if (s.rows > 1 && !s.holds_row(up(d.k, unit(d))) && x_form(d) == "plain" && !d.rotation &&
       prepared_buffers(d, planes) <= caps.max_storage_buffers) {
@@ -126,17 +162,6 @@ std::string scale_loads(const QLinear& d, uint32_t columns) {
   if (!rows || (in_pairs(d) && d.n % 8 != 0)) return "one";
   const bool eights = d.scale_order == ScaleOrder::kBlocks && d.scales.dtype == DType::kF16;
   return eights && columns == 8 && !in_pairs(d) ? "eight" : "four";
-}
-
-// It has eight columns in pairs then, for each row of x.
-bool makes_pairs(const QLinear& d, const gpu::Caps& caps) {
-  return d.m <= kMaxPairedRows && caps.subgroup_min >= 8;
-}
-
-// Norms need the sums of a whole head.
-bool turns_itself(const QLinear& d, const gpu::Caps& caps) {
-  if (!d.rotation || d.rotation->q_norm) return false;
-  return !d.rotation->halves || (makes_pairs(d, caps) && d.rotation->size() % 8 == 0);
 }
 
 }  // namespace
@@ -216,8 +241,10 @@ Status dot4(const Node& n, Plan& p, QLinear d) {
   if (d.row_scale) bind.push_back({"row_scale", *d.row_scale});
   if (d.row_zero) bind.push_back({"row_zero", *d.row_zero});
   if (d.rotation) {
-    options.set("halves", d.rotation->halves ? 1 : 0);
+    options.set("halves", d.rotation->halves ? 1 : 0).set("normed", norms_heads(d) ? 1 : 0);
     set_rotation(d, options, bind);
+    if (norms_heads(d))
+      bind.insert(bind.end(), {{"norm_q", *d.rotation->q_norm}, {"norm_k", *d.rotation->k_norm}});
   } else {
     bind_results(d, bind);
   }

@@ -43,6 +43,7 @@ Params make_params(const QLinear& d) {
           .factor = static_cast<float>(d.factor),
           .x_zero = static_cast<float>(d.x_zero),
           .eps = static_cast<float>(d.eps),
+          .head_eps = d.rotation ? static_cast<float>(d.rotation->eps) : 0,
           .position = d.rotation ? d.rotation->position.word : 0,
           .table_start = d.rotation ? d.rotation->table_start.word : 0,
           .ends = ends};
@@ -213,8 +214,7 @@ Status plan_rotated(const Node& n, Plan& p, const QLinear& d, const Parts& parts
   std::vector<Bind> bind = {{"sums", parts.sums}};
   if (t.q_norm) bind.insert(bind.end(), {{"norm_q", *t.q_norm}, {"norm_k", *t.k_norm}});
   set_rotation(d, options, bind);
-  Params params = make_params(d);
-  params.eps = static_cast<float>(t.eps);
+  const Params params = make_params(d);
   return p.dispatch(n,
                     {.shader = &shaders::qlinear_rotate,
                      .options = std::move(options),

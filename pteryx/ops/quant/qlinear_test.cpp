@@ -240,54 +240,54 @@ struct Rotated {
   bool halves = false;  // pairs are half a head apart
   bool heads_normed = false;
   bool has_bias = false;
+  int64_t size = 8;  // of a head
+  int64_t k = 64;
 };
 
 // Queries, keys and values: the first two turned, the others where they belong in the caches.
 void check_rotated(const Rotated& r) {
-  const auto [rows, start, four, cache_type, halves, heads_normed, has_bias] = r;
-  constexpr int64_t kK = 64;
+  const auto [rows, start, four, cache_type, halves, heads_normed, has_bias, size, k] = r;
   constexpr int64_t kHeads = 3;
-  constexpr int64_t kKvHeads = 2;
-  constexpr int64_t kSize = 8;
+  constexpr int64_t kvHeads = 2;
   constexpr int64_t kCapacity = 24;
-  const int64_t queries = kHeads * kSize;
-  const int64_t kv = kKvHeads * kSize;
+  const int64_t queries = kHeads * size;
+  const int64_t kv = kvHeads * size;
   const int64_t n = queries + 2 * kv;
-  const int64_t group = four ? 32 : kK;
-  const TestTensor x = random(DType::kF32, {1, rows, kK}, 1, -1, 1);
-  const TestTensor norm = random(DType::kF32, {kK}, 7, 0.5, 1.5);
-  const Weight w(n, kK, four ? -8 : -100, four ? 7 : 100);
-  const TestTensor scales = random(DType::kF32, four ? Dims{kK / group, n} : Dims{n}, 2,
+  const int64_t group = four ? 32 : k;
+  const TestTensor x = random(DType::kF32, {1, rows, k}, 1, -1, 1);
+  const TestTensor norm = random(DType::kF32, {k}, 7, 0.5, 1.5);
+  const Weight w(n, k, four ? -8 : -100, four ? 7 : 100);
+  const TestTensor scales = random(DType::kF32, four ? Dims{k / group, n} : Dims{n}, 2,
                                    four ? 0.01 : 0.001, four ? 0.05 : 0.003);
-  const int64_t table_width = halves ? kSize : kSize / 2;
+  const int64_t table_width = halves ? size : size / 2;
   const TestTensor cos = random(DType::kF32, {kCapacity + 1, table_width}, 11, -1, 1);
   const TestTensor sin = random(DType::kF32, {kCapacity + 1, table_width}, 12, -1, 1);
-  const TestTensor q_norm = random(DType::kF32, {kSize}, 15, 0.5, 1.5);
-  const TestTensor k_norm = random(DType::kF32, {kSize}, 16, 0.5, 1.5);
+  const TestTensor q_norm = random(DType::kF32, {size}, 15, 0.5, 1.5);
+  const TestTensor k_norm = random(DType::kF32, {size}, 16, 0.5, 1.5);
   const TestTensor bias = random(DType::kF32, {n}, 17, -1, 1);
-  const TestTensor keys = random(cache_type, {1, kCapacity, kKvHeads, kSize}, 13);
-  const TestTensor values = random(cache_type, {1, kCapacity, kKvHeads, kSize}, 14);
+  const TestTensor keys = random(cache_type, {1, kCapacity, kvHeads, size}, 13);
+  const TestTensor values = random(cache_type, {1, kCapacity, kvHeads, size}, 14);
   TestTensor sums = reference(
       normalised(x, norm, 1e-5), w,
       [&](int64_t row, int64_t column) { return scales.data[at(column / group * n + row)]; },
       [&](int64_t j) { return has_bias ? bias.data[at(j)] : 0.0; }, DType::kF32);
-  for (int64_t i = 0; heads_normed && i < rows * n; i += kSize) {
+  for (int64_t i = 0; heads_normed && i < rows * n; i += size) {
     if (i % n >= queries + kv) continue;
     const TestTensor head =
-        make(DType::kF32, {kSize}, [&](int64_t d) { return sums.data[at(i + d)]; });
+        make(DType::kF32, {size}, [&](int64_t d) { return sums.data[at(i + d)]; });
     const TestTensor done = normalised(head, i % n < queries ? q_norm : k_norm, 1e-4);
     std::copy(done.data.begin(), done.data.end(), sums.data.begin() + i);
   }
   const auto turned = [&](int64_t m, int64_t j) {
-    const int64_t d = j % kSize;
-    const int64_t partner = halves ? (d + kSize / 2) % kSize : d ^ 1;
-    const bool first = halves ? d < kSize / 2 : d % 2 == 0;
+    const int64_t d = j % size;
+    const int64_t partner = halves ? (d + size / 2) % size : d ^ 1;
+    const bool first = halves ? d < size / 2 : d % 2 == 0;
     const int64_t table = (start + 1 + m) * table_width + (halves ? d : d / 2);
     const double own = sums.data[at(m * n + j)];
     const double other = sums.data[at(m * n + j - d + partner)];
     return own * cos.data[at(table)] + (first ? -other : other) * sin.data[at(table)];
   };
-  const TestTensor y = make(DType::kF32, {1, rows, kHeads, kSize},
+  const TestTensor y = make(DType::kF32, {1, rows, kHeads, size},
                             [&](int64_t i) { return turned(i / queries, i % queries); });
   TestTensor new_keys = keys;
   TestTensor new_values = values;
@@ -297,7 +297,7 @@ void check_rotated(const Rotated& r) {
     new_values.data[at((start + m) * kv + i % kv)] = sums.data[at(m * n + queries + kv + i % kv)];
   }
   Case c(four ? "pteryx.linear_q4gsw_rope" : "pteryx.linear_q8_rope");
-  c.in(x).constant(norm).number(1e-5).constant(four ? w.nibbles(kK / 2, true) : w.bytes());
+  c.in(x).constant(norm).number(1e-5).constant(four ? w.nibbles(k / 2, true) : w.bytes());
   c.in(scales);
   if (four) c.integer(group);
   has_bias ? c.constant(bias) : c.none();
@@ -325,6 +325,9 @@ TEST(QLinear, PairsMayBeHalfAHeadApart) {
 TEST(QLinear, HeadsOfQueriesAndKeysMayBeNormed) {
   check_rotated({1, 3, true, DType::kF32, true, true});
   check_rotated({9, 0, false, DType::kF16, false, true, true});
+  // A workgroup makes a head; the second time in passes over k.
+  check_rotated({1, 3, false, DType::kF16, true, true, false, 32});
+  check_rotated({1, 5, true, DType::kF32, true, true, true, 128, 4128});
 }
 
 TEST(QLinear, JoinedLayersMustShareAllColumns) {

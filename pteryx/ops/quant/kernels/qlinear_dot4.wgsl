@@ -38,6 +38,11 @@
 #option rotated                             // queries, keys and values: see rotated.wgsl
 #if rotated
 #option halves
+#option normed                              // by head, of which a workgroup has one: see head_norms.wgsl
+#if normed
+#option norm_q_type f16 | f32
+#option norm_k_type f16 | f32
+#end
 #option half_size 1..512
 #option heads 1..1024
 #option kv_heads 1..1024
@@ -77,8 +82,11 @@
 #require !gated && results == 1 && !has_residual && row_words
 #let in_halves = halves
 #require !halves || (columns == 8 && half_size % 4 == 0)
+#require !normed || (halves && rows == 1 && sets * 4 == half_size)
+#let heads_normed = normed
 #else
 #let in_halves = 0
+#let heads_normed = 0
 #end
 #require results == 1 || row_words
 #require scale_loads != eight || (columns == 8 && !gated && !in_halves && scales_type == f16)
@@ -144,6 +152,10 @@
 #include "quant/kernels/common/scale4.wgsl"
 #if rotated
 #include "quant/kernels/common/rotated.wgsl"
+#if heads_normed
+#include "quant/kernels/common/head_norms.wgsl"
+var<workgroup> head_squares: array<f32, $(half_size / 2)>;
+#end
 #else
 #include "quant/kernels/common/results.wgsl"
 #end
@@ -234,6 +246,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
 #if passes
   let fetched = finishing(own_m, own_n);
+#if heads_normed
+  let norm_low = norm2(own_n);
+  let norm_high = norm2(own_n + $(half_size)u);
+#end
 #end
 #end
 #for m in 0..rows
@@ -280,6 +296,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
 #if at_once && !passes
   let fetched = finishing(own_m, own_n);
+#end
+#if heads_normed && !passes
+  let norm_low = norm2(own_n);
+  let norm_high = norm2(own_n + $(half_size)u);
 #end
 #if x_form != prepared
 #if passes
@@ -400,6 +420,21 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       let at = m * half + n;
 #include "quant/kernels/common/store2.wgsl" to=y
     }
+  }
+#elif heads_normed
+  var low = vec2<f32>(0.0);
+  var high = vec2<f32>(0.0);
+  if (local < finishers) {
+    low = totals_of(own_set, own_m, own_c) * factor() + fetched.added_low;
+    high = totals_of(own_set, own_m, own_c + columns / 2u) * factor() + fetched.added_high;
+    head_squares[local] = dot(low, low) + dot(high, high);
+  }
+  workgroupBarrier();
+  if (local < finishers && own_n < params.n) {
+    var squares = 0.0;
+    for (var i = 0u; i < finishers; i++) { squares += head_squares[i]; }
+    let scale = head_scale(squares, own_n);
+    place_halves(own_m, own_n, low * (scale * norm_low), high * (scale * norm_high), fetched);
   }
 #elif at_once && in_halves
   if (local < finishers) {

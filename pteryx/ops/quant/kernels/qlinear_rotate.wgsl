@@ -9,6 +9,10 @@
 #option fill_n 1..128
 #option halves
 #option normed  // heads of queries and keys are divided by their RMS, and multiplied by norm_q or norm_k, before they turn
+#if normed
+#option norm_q_type f16 | f32
+#option norm_k_type f16 | f32
+#end
 #option half_size 1..512
 #require lanes == 2 || half_size % 2 == 0 && !halves && !normed
 #option heads 1..1024
@@ -26,15 +30,14 @@
 #let has_residual = 0
 #let fixed = 0
 #tensor sums raw vec$(lanes)<f32>
-#if normed
-#tensor norm_q read f16 | f32
-#tensor norm_k read f16 | f32
-#end
 #include "quant/kernels/common/params.wgsl"
 #if lanes == 4
 #include "quant/kernels/common/rotated4.wgsl"
 #else
 #include "quant/kernels/common/rotated.wgsl"
+#end
+#if normed
+#include "quant/kernels/common/head_norms.wgsl"
 #end
 
 fn sums_at(m: u32, n: u32) -> vec$(lanes)<f32> {
@@ -56,14 +59,6 @@ var<workgroup> squares: array<f32, threads>;
 
 fn finished(n: u32, v: vec2<f32>) -> vec2<f32> { return v * factor() + added2(n); }
 
-// The factors of columns n and n + 1 of a head.
-fn norm2(n: u32) -> vec2<f32> {
-  let d = n % $(half_size * 2)u;
-  if (n >= values_from) { return vec2<f32>(1.0); }
-  if (n < keys_from) { return vec2<f32>(load_norm_q(d), load_norm_q(d + 1u)); }
-  return vec2<f32>(load_norm_k(d), load_norm_k(d + 1u));
-}
-
 @compute @workgroup_size(threads)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
@@ -84,7 +79,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     if (local < step) { squares[local] += squares[local + step]; }
     workgroupBarrier();
   }
-  let scale = select(inverseSqrt(squares[0] / f32(size) + eps()), 1.0, first >= values_from);
+  let scale = head_scale(squares[0], first);
 #if halves
   for (var d = local * 2u; d < half; d += threads * 2u) {
     let n = first + d;

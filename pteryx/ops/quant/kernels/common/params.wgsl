@@ -4,11 +4,12 @@
 //   ends                   of several results, the column behind each
 //   first_column, width    the columns of a kernel that makes one result at a time
 //   position, table_start  rows of caches and tables, as live() reads them
+//   eps, head_eps          of the norm of x, and of those of heads of queries and keys
 #include "common/index.wgsl"
 
 struct Params {
   m: u32, n: u32, k: u32, row_bytes: u32, group: u32, scale_row: u32, splits: u32, chunk: u32,
-  factor: f32, x_zero: f32, eps: f32, first_column: u32, width: u32, position: u32, table_start: u32, ends: vec4<u32>
+  factor: f32, x_zero: f32, eps: f32, head_eps: f32, first_column: u32, width: u32, position: u32, table_start: u32, ends: vec4<u32>
 }
 #option fixed  // sizes are known when the kernel is made, so that nothing waits for them; `given` has the rest
 #if fixed
@@ -28,11 +29,12 @@ struct Params {
 #option position_slot 0..65535
 #option table_slot 0..65535
 @group(0) @binding(0) var<uniform> given: Params;
-const params = Params($(rows)u, $(n)u, $(k)u, $(row_bytes)u, $(group_size)u, $(scale_row)u, 1u, $(k)u, 0.0, 0.0, 0.0,
+const params = Params($(rows)u, $(n)u, $(k)u, $(row_bytes)u, $(group_size)u, $(scale_row)u, 1u, $(k)u, 0.0, 0.0, 0.0, 0.0,
                       0u, 0u, 0u, 0u, vec4<u32>($(end0)u, $(end1)u, $(end2)u, $(end3)u));
 fn factor() -> f32 { return bitcast<f32>($(factor_bits)u); }
 fn x_zero() -> f32 { return given.x_zero; }
 fn eps() -> f32 { return bitcast<f32>($(eps_bits)u); }
+fn head_eps() -> f32 { return given.head_eps; }
 #if fixed_slots
 fn first_position() -> u32 { return 0x80000000u | $(position_slot)u; }
 fn table_start() -> u32 { return 0x80000000u | $(table_slot)u; }
@@ -45,6 +47,7 @@ fn table_start() -> u32 { return given.table_start; }
 fn factor() -> f32 { return params.factor; }
 fn x_zero() -> f32 { return params.x_zero; }
 fn eps() -> f32 { return params.eps; }
+fn head_eps() -> f32 { return params.head_eps; }
 fn first_position() -> u32 { return params.position; }
 fn table_start() -> u32 { return params.table_start; }
 #end
