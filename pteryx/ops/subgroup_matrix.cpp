@@ -23,8 +23,9 @@ MatrixTile tile_of(MatrixSize size, const MatrixProduct& d, const gpu::Caps& cap
   } else if (size == MatrixSize::kFew) {
     t.pieces_m = std::clamp<int64_t>(up(d.m, 16), 1, 4);
     t.subgroups_m = 1;
-    // Half as many columns where cutting k alone would leave processors idle.
-    const bool narrow = d.batches * up(d.n, 128) * (d.k / 512) < 2 * int64_t{caps.sizes.processors};
+    // Half as many columns where cutting k alone would leave more than a few processors idle.
+    const int64_t parts = d.batches * up(d.n, 128) * (d.k / 512);
+    const bool narrow = parts * 16 < 2 * int64_t{caps.sizes.processors} * 15;
     t.pieces_n = narrow && !d.paired ? 1 : 2;
     t.depth = narrow && d.k % 128 == 0 ? 128 : 64;
   }

@@ -61,6 +61,7 @@ TEST(GemmF16, InWholeMatrices) {
       .none()
       .none()
       .none()
+      .none()
       .ints({128, 128})
       .outs({{DType::kF32, {20, 128}, {}}, {DType::kF32, {20, 128}, {}}});
   expect_matrices(two, on_the_cpu(two), kRounded, "matrix_small");
@@ -78,6 +79,7 @@ TEST(GemmF16, FromAResidual) {
       .none()
       .in(random(DType::kF32, {70, 64}, 4))
       .none()
+      .none()
       .ints({64})
       .outs({{DType::kF32, {70, 64}, {}}});
   expect_matrices(c, on_the_cpu(c), kRounded, "matrix_small");
@@ -94,7 +96,7 @@ TEST(GemmF16, Gated) {
         .in(random(DType::kF32, {g.k / g.group, g.n}, 3, 0.01, 0.05))
         .integer(g.group);
     g.bias ? c.in(random(DType::kF32, {g.n}, 4)) : c.none();
-    c.none().flag(true).ints({g.n / 2}).outs({{g.type, {g.m, g.n / 2}, {}}});
+    c.none().flag(true).none().ints({g.n / 2}).outs({{g.type, {g.m, g.n / 2}, {}}});
     expect_matrices(c, on_the_cpu(c), kRounded, route);
   };
   check({20, 64, 144, 32, true, DType::kF16}, false, "matrix");
