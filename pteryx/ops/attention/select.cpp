@@ -5,6 +5,7 @@
 #include <bit>
 #include <limits>
 #include <numbers>
+#include <optional>
 
 #include "pteryx/ops/attention/attention.h"
 #include "pteryx/ops/fixed_slot.h"
@@ -158,14 +159,17 @@ void set_addresses(const Attention& a, const Splits& splits, LiveInt start, Opti
   const bool fixed = a.batch * a.rows == 1 && a.keys == 0 && fits;
   to.set("fixed", fixed ? 1 : 0);
   if (!fixed) return;
+  // Where many workgroups stream keys, compilers put loads behind a position that is there early.
+  const bool streams = splits.count * splits.keys > kLongContext;
+  const std::optional<int64_t> slot = streams ? std::nullopt : fixed_slot(start);
   to.set("q_head", a.q_strides.head)
       .set("k_head", a.k_strides.head)
       .set("k_row", a.k_strides.row)
       .set("group", a.group)
       .set("capacity", a.capacity)
       .set("inside", splits.count * splits.keys <= a.capacity ? 1 : 0)
-      .set("fixed_slot", fixed_slot(start) ? 1 : 0)
-      .set("start_slot", fixed_slot(start).value_or(0));
+      .set("fixed_slot", slot ? 1 : 0)
+      .set("start_slot", slot.value_or(0));
 }
 
 Status plan_decode_subgroup(const Node& n, Plan& p) {

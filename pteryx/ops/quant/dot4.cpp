@@ -99,11 +99,10 @@ std::string x_form(const QLinear& d) {
 // Invocations for k: all of a row's units at once, as far as registers and workgroup memory go.
 void share_out_k(Shape& s, const QLinear& d, uint32_t limit) {
   const auto subgroups = u32(up(up(d.k, unit(d)), s.lanes));  // that a row has units for
-  // A subgroup of several rows of x is better off with more units than with more of its kind,
-  // unless x comes from memory.
-  uint32_t most = std::min(s.rows > 1 && !s.prepared ? 4U : 8U, limit / s.lanes);
+  // A subgroup of several rows of x is better off with more units than with more of its kind.
+  uint32_t most = std::min(s.rows > 1 ? 4U : 8U, limit / s.lanes);
   if (s.squares > 0) most = std::clamp(limit / (s.lanes * s.sets), 1U, most);
-  const uint32_t least = s.rows > 1 && !s.prepared ? std::min(2U, subgroups) : 1U;
+  const uint32_t least = s.rows > 1 ? std::min(2U, subgroups) : 1U;
   s.steps = std::clamp(u32(up(subgroups, most)), least, 4U);
   s.across = std::clamp(u32(up(subgroups, s.steps)), 1U, most);
   // What is written out for each of them; beyond that, compilers take long.
@@ -116,6 +115,25 @@ void share_out_k(Shape& s, const QLinear& d, uint32_t limit) {
 uint32_t prepared_buffers(const QLinear& d, uint32_t planes) {
   return planes + 4 + u32(static_cast<int64_t>(d.more.size())) + (d.bias ? 1 : 0) +
          (d.residual ? 1 : 0);
+}
+
+// x is rounded once per workgroup: few of them, if they can all run at once. Eight columns, or
+// several rows, take so many registers that few invocations fit.
+void share_x(Shape& s, int64_t blocks, uint32_t limit, const gpu::Caps& caps) {
+  const int64_t processors = caps.sizes.processors;
+  const bool one_wave =
+      up(blocks, limit / s.team()) <= 2 * processors && s.columns < 8 && s.rows == 1;
+  const uint32_t most = one_wave ? limit : std::min(limit, 256U);
+  const auto doubles = [&](uint32_t threads) {
+    if (s.team() * s.sets * 2 > threads || s.sets * 2 > kMostSets) return false;
+    Shape more = s;
+    more.sets *= 2;
+    return more.workgroup_bytes() <= kWorkgroupBytes;
+  };
+  while (up(blocks, s.sets) > 2 * processors && doubles(most)) s.sets *= 2;
+  // One each is enough, if it is large.
+  while (up(blocks, s.sets * 2) * 10 >= processors * 9 && doubles(std::min(most, 256U)))
+    s.sets *= 2;
 }
 
 Shape shape_of(const QLinear& d, uint32_t planes, const gpu::Caps& caps) {
@@ -139,19 +157,7 @@ Shape shape_of(const QLinear& d, uint32_t planes, const gpu::Caps& caps) {
   // More columns each reuse x more often; fewer leave more invocations to hide latency with.
   const bool many = d.n / 4 * s.team() > caps.sizes.enough_invocations() && s.rows == 1;
   s.columns = std::min(many || in_pairs(d) ? 8U : 4U, s.lanes);
-  // x is rounded once per workgroup: few of them, if they can all run at once. Eight columns take
-  // so many registers that few invocations fit.
-  const int64_t blocks = up(d.n, s.columns);
-  const int64_t at_once = 2 * int64_t{caps.sizes.processors};  // workgroups
-  const bool one_wave = up(blocks, limit / s.team()) <= at_once && s.columns < 8;
-  const uint32_t wanted = one_wave ? limit : std::min(limit, 256U);
-  while (s.team() * s.sets * 2 <= wanted && s.sets * 2 <= kMostSets &&
-         up(blocks, s.sets) > at_once) {
-    s.sets *= 2;
-    if (s.workgroup_bytes() <= kWorkgroupBytes) continue;
-    s.sets /= 2;
-    break;
-  }
+  if (!s.prepared) share_x(s, up(d.n, s.columns), limit, caps);
   return s;
 }
 
