@@ -74,8 +74,8 @@ std::vector<SplitWeight> split_rows(Graph& g, const OpLookup& ops, uint64_t most
 // False where it is not.
 bool keep_all_logits(Graph& g);
 
-// Constants [groups, columns] of f32 that nothing reads but products with 4-bit weights and the tables
-// they share them with, as scales: these take them as [columns / 8, groups, 8], too.
+// Constants [groups, columns] of f32 that nothing reads but products with 4-bit weights and the
+// tables they share them with, as scales: these take them as [columns / 8, groups, 8], too.
 std::vector<ValueId> layer_scales(const Graph& g);
 
 struct CacheTypes {

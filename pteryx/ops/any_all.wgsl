@@ -55,7 +55,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     var mine = start;
     if (i < params.n) {
       let at = kept_at(i);
-      for (var j = local; j < params.count; j += 64u) { mine = combine(mine, select(0u, 1u, load_x(at + folded_at(j)) != x_t(0))); }
+      for (var j = local; j < params.count; j += 64u) {
+        mine = combine(mine, select(0u, 1u, load_x(at + folded_at(j)) != x_t(0)));
+      }
     }
     partial[local] = mine;
     for (var half = 32u; half > 0u; half >>= 1u) {

@@ -63,7 +63,7 @@ fn bilinear(plane: u32, row: f32, column: f32) -> f32 {
   let h = row - top;
   let w = column - left;
   return (1.0 - h) * ((1.0 - w) * element(plane, top, left) + w * element(plane, top, left + 1.0)) +
-         h * ((1.0 - w) * element(plane, top + 1.0, left) + w * element(plane, top + 1.0, left + 1.0));
+      h * ((1.0 - w) * element(plane, top + 1.0, left) + w * element(plane, top + 1.0, left + 1.0));
 }
 #elif mode == cubic
 // Cubic convolution with a = -0.75: the shares of the four elements around a place t behind the second.
@@ -78,9 +78,9 @@ fn cubic_shares(t: f32) -> vec4<f32> {
 fn cubic_row(plane: u32, row: f32, left: f32, shares: vec4<f32>) -> f32 {
   let h = bring_inside(row, params.in_h);
   return shares.x * element(plane, h, bring_inside(left - 1.0, params.in_w)) +
-         shares.y * element(plane, h, bring_inside(left, params.in_w)) +
-         shares.z * element(plane, h, bring_inside(left + 1.0, params.in_w)) +
-         shares.w * element(plane, h, bring_inside(left + 2.0, params.in_w));
+      shares.y * element(plane, h, bring_inside(left, params.in_w)) +
+      shares.z * element(plane, h, bring_inside(left + 1.0, params.in_w)) +
+      shares.w * element(plane, h, bring_inside(left + 2.0, params.in_w));
 }
 
 fn cubic(plane: u32, row: f32, column: f32) -> f32 {
@@ -89,7 +89,7 @@ fn cubic(plane: u32, row: f32, column: f32) -> f32 {
   let h = cubic_shares(row - top);
   let w = cubic_shares(column - left);
   return h.x * cubic_row(plane, top - 1.0, left, w) + h.y * cubic_row(plane, top, left, w) +
-         h.z * cubic_row(plane, top + 1.0, left, w) + h.w * cubic_row(plane, top + 2.0, left, w);
+      h.z * cubic_row(plane, top + 1.0, left, w) + h.w * cubic_row(plane, top + 2.0, left, w);
 }
 #end
 

@@ -35,7 +35,7 @@ fn bilinear(plane: u32, oh: u32, ow: u32) -> f32 {
   let top = (plane * params.in_h + h) * params.in_w + w;
   let bottom = top + select(0u, params.in_w, h + 1u < params.in_h);
   return (1.0 - part_h) * ((1.0 - part_w) * load_x(top) + part_w * load_x(top + right)) +
-         part_h * ((1.0 - part_w) * load_x(bottom) + part_w * load_x(bottom + right));
+      part_h * ((1.0 - part_w) * load_x(bottom) + part_w * load_x(bottom + right));
 }
 #else
 // Along one axis: centre of the triangle, its first and last + 1 element, and 1 / half its width.

@@ -1,5 +1,5 @@
-// The sums of an invocation: sumI_J has four columns, from first_n + J * 64 + column * 4 on, of row first_m + I / 4 * 64 + row * 4
-// + I % 4, of the tile at (first_m, first_n) of `part`. A part of main, whose builtins are group, groups and local.
+// The sums of an invocation: sumI_J has four columns, from first_n + J * 64 + column * 4 on, of row first_m + I / 4 * 64 +
+// row * 4 + I % 4, of the tile at (first_m, first_n) of `part`. A part of main, whose builtins are group, groups and local.
   let tiles_m = (params.m + tile_m - 1u) / tile_m;
   let tiles_n = (params.n + tile_n - 1u) / tile_n;
   let tile = flat_group(group, groups);

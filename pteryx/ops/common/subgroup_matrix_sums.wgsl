@@ -64,7 +64,8 @@
     let start = (first_m + own_m * side_m) * $(y_stride)u + first_n + own_n * side_n;
 #for i in 0..pieces_m
 #for j in 0..pieces_n
-    sum$(i)_$(j) = subgroupMatrixLoad<subgroup_matrix_result<f32, 16, 16>, row_major>(&residual, start + $(i * 16)u * $(y_stride)u + $(j * 16)u, $(y_stride)u);
+    sum$(i)_$(j) = subgroupMatrixLoad<subgroup_matrix_result<f32, 16, 16>, row_major>(
+        &residual, start + $(i * 16)u * $(y_stride)u + $(j * 16)u, $(y_stride)u);
 #end
 #end
   }
@@ -80,11 +81,10 @@
 #end
 #include "common/subgroup_matrix_fetch.wgsl" at=0u
 #if rolled
-  let bound = min(params.chunk / depth, steps);
+  for (var step = 0u; step < min(params.chunk / depth, steps); step++) {
 #else
-  let bound = steps;
+  for (var step = 0u; step < steps; step++) {
 #end
-  for (var step = 0u; step < bound; step++) {
     workgroupBarrier();
 #for i in 0..loads_a
 #if (i + 1) * 128 > all_a
@@ -136,13 +136,16 @@
 #for s in 0..depth_sixteens
     {
 #for i in 0..pieces_m
-      let left$i = subgroupMatrixLoad<subgroup_matrix_left<f16, 16, 16>, row_major>(&tile_a[own_m], $(i * 16)u * wide_a + $(s * 2)u, wide_a);
+      let left$i = subgroupMatrixLoad<subgroup_matrix_left<f16, 16, 16>, row_major>(
+          &tile_a[own_m], $(i * 16)u * wide_a + $(s * 2)u, wide_a);
 #end
 #for j in 0..pieces_n
 #if along_k
-      let right$j = subgroupMatrixLoad<subgroup_matrix_right<f16, 16, 16>, col_major>(&tile_b[own_n], $(j * 16)u * wide_b + $(s * 2)u, wide_b);
+      let right$j = subgroupMatrixLoad<subgroup_matrix_right<f16, 16, 16>, col_major>(
+          &tile_b[own_n], $(j * 16)u * wide_b + $(s * 2)u, wide_b);
 #else
-      let right$j = subgroupMatrixLoad<subgroup_matrix_right<f16, 16, 16>, row_major>(&tile_b[own_n], $(s * 16)u * wide_b + $(j * 2)u, wide_b);
+      let right$j = subgroupMatrixLoad<subgroup_matrix_right<f16, 16, 16>, row_major>(
+          &tile_b[own_n], $(s * 16)u * wide_b + $(j * 2)u, wide_b);
 #end
 #for i in 0..pieces_m
       sum$(i)_$(j) = subgroupMatrixMultiplyAccumulate(left$i, right$j, sum$(i)_$(j));

@@ -24,8 +24,8 @@
 #option a_filled
 #option unit_b 8 | 16 | 32
 #option scaled_b
-#option rolled  // the loop over k reads its bound, so that compilers do not unroll it: code of several products then stays in a
-               // processor's cache between them
+#option rolled  // the loop over k reads its bound in every turn, so that compilers do not unroll it: code of several products
+// then stays in a processor's cache between them; read once before the loop, it was unrolled all the same
 #option from_residual  // sums of whole tiles begin with those of `residual`, f32 [m, n], whose rows are y_stride
 #enable f16
 #enable subgroups

@@ -337,7 +337,7 @@ TEST(QLinear, JoinedLayersMustShareAllColumns) {
     Case c("pteryx.linear_q4gsw");
     c.in(x).none().none().constant(w.nibbles(16, true)).in(random(DType::kF32, {1, 8}, 2));
     return std::move(
-        c.integer(32).none().none().none().ints(std::move(widths)).outs(std::move(outs)));
+        c.integer(32).none().none().none().none().ints(std::move(widths)).outs(std::move(outs)));
   };
   const TestTensor four{DType::kF32, {1, 4}, {}};
   expect_error(joined({4, 8}, {four, four}), "8 together, got [4, 8] for 2 results");

@@ -27,8 +27,23 @@ gpu::Caps emulated_caps() {
   return caps;
 }
 
+// Calls that are broken behind a bracket or a comma stand on one line then.
+std::string with_joined_lines(std::string_view code) {
+  std::string out;
+  for (size_t i = 0; i < code.size(); ++i) {
+    if (code[i] != '\n' || out.empty() || (out.back() != '(' && out.back() != ',')) {
+      out += code[i];
+      continue;
+    }
+    if (out.back() == ',') out += ' ';
+    while (i + 1 < code.size() && code[i + 1] == ' ') ++i;
+  }
+  return out;
+}
+
 void emulate_matrices(PlannedDispatch& d) {
   if (!d.subgroup_matrix) return;
+  d.code = with_joined_lines(d.code);
   const auto replace = [&](std::string_view text, std::string_view with) {
     size_t at = d.code.find(text);
     EXPECT_NE(at, std::string::npos) << d.label << " has no " << text;

@@ -62,7 +62,7 @@ fn v_offset(batch: u32, head: u32, key: u32) -> u32 {
 fn masked(score: f32, batch: u32, head: u32, row: u32, key: u32) -> f32 {
 #if has_mask
   let at = batch * params.mask_strides.x + head * params.mask_strides.y + row * params.mask_strides.z +
-           key * params.mask_strides.w;
+      key * params.mask_strides.w;
 #if mask_type == bool
   return select(lowest, score, load_mask(at) != 0);
 #else

@@ -140,7 +140,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   workgroupBarrier();
 #for d in 0..q_slabs
 #if first * q_slabs + d < slabs
-  let q_$(first * q_slabs + d) = subgroupMatrixLoad<left_matrix, row_major>(&tile_k, owner * $(16 * q_wide)u + $(2 * d)u, $(q_wide)u);
+  let q_$(first * q_slabs + d) = subgroupMatrixLoad<left_matrix, row_major>(
+      &tile_k, owner * $(16 * q_wide)u + $(2 * d)u, $(q_wide)u);
 #end
 #end
 #end
@@ -191,7 +192,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
 #for d in 0..slabs
 #for j in 0..across
-    score_$(j) = subgroupMatrixMultiplyAccumulate(q_$(d), subgroupMatrixLoad<right_matrix, col_major>(&tile_k, $(16 * j * wide_kv + 2 * d)u, $(wide_kv)u), score_$(j));
+    score_$(j) = subgroupMatrixMultiplyAccumulate(q_$(d),
+        subgroupMatrixLoad<right_matrix, col_major>(&tile_k, $(16 * j * wide_kv + 2 * d)u, $(wide_kv)u), score_$(j));
 #end
 #end
 #for j in 0..across
@@ -275,7 +277,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     {
       let weights = subgroupMatrixLoad<left_matrix, row_major>(&tile_p[owner], $(2 * j)u, $(wide_p)u);
 #for d in 0..slabs
-      sum_$(d) = subgroupMatrixMultiplyAccumulate(weights, subgroupMatrixLoad<right_matrix, row_major>(&$(v_tile), $(16 * j * wide_kv + 2 * d)u, $(wide_kv)u), sum_$(d));
+      sum_$(d) = subgroupMatrixMultiplyAccumulate(weights,
+          subgroupMatrixLoad<right_matrix, row_major>(&$(v_tile), $(16 * j * wide_kv + 2 * d)u, $(wide_kv)u), sum_$(d));
 #end
     }
 #end

@@ -23,7 +23,7 @@ fn add_row(sum: vec4<f32>, row: u32, kernel_row: u32, column: i32) -> vec4<f32> 
   for (var k = 0u; k < params.kernel.z; k++) {
     let at = column + i32(k) * dilation;
     total += load_weight(kernel_row + k) *
-             vec4<f32>(x_at(row, at), x_at(row, at + step), x_at(row, at + 2 * step), x_at(row, at + 3 * step));
+        vec4<f32>(x_at(row, at), x_at(row, at + step), x_at(row, at + 2 * step), x_at(row, at + 3 * step));
   }
   return total;
 }

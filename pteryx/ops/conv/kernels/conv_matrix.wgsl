@@ -216,10 +216,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #for s in 0..depth / 16
       {
 #for i in 0..side_m / 16
-        let left$i = subgroupMatrixLoad<subgroup_matrix_left<f16, 16, 16>, row_major>(&tile_a[own_m], $(i * 16 * wide + 2 * s)u, $(wide)u);
+        let left$i = subgroupMatrixLoad<subgroup_matrix_left<f16, 16, 16>, row_major>(
+            &tile_a[own_m], $(i * 16 * wide + 2 * s)u, $(wide)u);
 #end
 #for j in 0..side_n / 16
-        let right$j = subgroupMatrixLoad<subgroup_matrix_right<f16, 16, 16>, col_major>(&tile_b[own_n], $(j * 16 * wide + 2 * s)u, $(wide)u);
+        let right$j = subgroupMatrixLoad<subgroup_matrix_right<f16, 16, 16>, col_major>(
+            &tile_b[own_n], $(j * 16 * wide + 2 * s)u, $(wide)u);
 #for i in 0..side_m / 16
         sum$(i)_$j = subgroupMatrixMultiplyAccumulate(left$i, right$j, sum$(i)_$j);
 #end
@@ -230,7 +232,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     workgroupBarrier();
     if (step < end) {
 #for i in 0..loads_a
-      tile_a[(local + $(i * threads)u) / $(eights * side_m)u][(local + $(i * threads)u) / $(eights)u % $(side_m)u * $(wide)u + (local + $(i * threads)u) % $(eights)u] = next_a$i;
+      tile_a[(local + $(i * threads)u) / $(eights * side_m)u][
+          (local + $(i * threads)u) / $(eights)u % $(side_m)u * $(wide)u + (local + $(i * threads)u) % $(eights)u] = next_a$i;
 #end
 #for i in 0..loads_b
       tile_b[n_in / $(side_n)u][n_in % $(side_n)u * $(wide)u + k_in + $(i * rows_b)u] = halves(low$i, high$i);
@@ -241,7 +244,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 
 #if split
   let tiles = params.items / params.splits;
-  let to = ((part * tiles + (z * tiles_m + at_m) * tiles_n + at_n) * $(tile_m)u + own_m * $(side_m)u) * $(tile_n)u + own_n * $(side_n)u;
+  let to = ((part * tiles + (z * tiles_m + at_m) * tiles_n + at_n) * $(tile_m)u + own_m * $(side_m)u) *
+      $(tile_n)u + own_n * $(side_n)u;
 #for i in 0..side_m / 16
 #for j in 0..side_n / 16
   subgroupMatrixStore<row_major>(&y, to + $(i * 16 * tile_n + j * 16)u, sum$(i)_$j, $(tile_n)u);

@@ -33,5 +33,5 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #for e in 0..4
       pack2x16float(vec2<f32>(weight_at(m, k + $(2 * e)u), weight_at(m, k + $(2 * e + 1)u))),
 #end
-      );
+  );
 }

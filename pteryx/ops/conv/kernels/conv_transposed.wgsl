@@ -70,11 +70,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         let w = vec4<i32>(source_x(ow, kw), source_x(ow + 1u, kw), source_x(ow + 2u, kw), source_x(ow + 3u, kw));
         if (all(w < vec4<i32>(0))) { continue; }
         var row = (first_x * params.in_size.x * params.in_size.y + u32(d) * params.in_size.y + u32(h)) *
-                  params.in_size.z;
+            params.in_size.z;
         var kernel = first_weight * taps + (kd * params.kernel.y + kh) * params.kernel.z + kw;
         for (var ic = 0u; ic < params.in_channels; ic++) {
           sum += load_weight(kernel) *
-                 vec4<f32>(x_at(row, w.x), x_at(row, w.y), x_at(row, w.z), x_at(row, w.w));
+              vec4<f32>(x_at(row, w.x), x_at(row, w.y), x_at(row, w.z), x_at(row, w.w));
           row += params.in_size.w;
           kernel += params.out_channels * taps;
         }

@@ -72,7 +72,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         let low = a4(a_base, m, k);
         let high = a4(a_base, m, k + 4u);
         sums[m] += vec4<f32>(dot(low, b0[0]), dot(low, b1[0]), dot(low, b2[0]), dot(low, b3[0])) +
-                   vec4<f32>(dot(high, b0[1]), dot(high, b1[1]), dot(high, b2[1]), dot(high, b3[1]));
+            vec4<f32>(dot(high, b0[1]), dot(high, b1[1]), dot(high, b2[1]), dot(high, b3[1]));
       }
     }
   }

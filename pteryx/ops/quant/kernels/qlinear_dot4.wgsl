@@ -267,55 +267,55 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
 #if x_form != prepared && turns <= 4
 #for i in 0..turns
-  let item$i = min($(i * threads)u + local, items - 1u);
-  let eight$i = load_x8(item$i, first_unit);
+    let item$i = min($(i * threads)u + local, items - 1u);
+    let eight$i = load_x8(item$i, first_unit);
 #end
 #end
 #if n_whole && k_whole
-  let first_weight = first_n * $(row_bytes / 16)u + own_unit;
+    let first_weight = first_n * $(row_bytes / 16)u + own_unit;
 #end
 #for s in 0..steps
 #if k_whole
-  let u$s = own_unit + $(s * lanes)u;
+    let u$s = own_unit + $(s * lanes)u;
 #else
-  // Units past the end repeat the last; x is 0 there.
-  let u$s = min(first_unit + own_unit + $(s * lanes)u, units - 1u);
+    // Units past the end repeat the last; x is 0 there.
+    let u$s = min(first_unit + own_unit + $(s * lanes)u, units - 1u);
 #end
 #for c in 0..columns
 #if n_whole && k_whole && gated
-  let w$(s)_$c = weight[first_weight + $((c / (columns / 2) * (n / 2) + c % (columns / 2)) * (row_bytes / 16) + s * lanes)u];
+    let w$(s)_$c = weight[first_weight + $((c / (columns / 2) * (n / 2) + c % (columns / 2)) * (row_bytes / 16) + s * lanes)u];
 #elif n_whole && k_whole
-  let w$(s)_$c = weight[first_weight + $(c * (row_bytes / 16) + s * lanes)u];
+    let w$(s)_$c = weight[first_weight + $(c * (row_bytes / 16) + s * lanes)u];
 #else
-  let w$(s)_$c = weight[n$c * row_units + u$s];
+    let w$(s)_$c = weight[n$c * row_units + u$s];
 #end
 #end
 #for q in 0..columns / scales_loaded
-  let s$(s)_$q = scales_at(n$(q * scales_loaded), u$s * unit);
+    let s$(s)_$q = scales_at(n$(q * scales_loaded), u$s * unit);
 #end
 #end
 #if at_once && !passes
-  let fetched = finishing(own_m, own_n);
+    let fetched = finishing(own_m, own_n);
 #end
 #if heads_normed && !passes
-  let norm_low = norm2(own_n);
-  let norm_high = norm2(own_n + $(half_size)u);
+    let norm_low = norm2(own_n);
+    let norm_high = norm2(own_n + $(half_size)u);
 #end
 #if x_form != prepared
 #if passes
-  workgroupBarrier();
+    workgroupBarrier();
 #end
 #if turns <= 4
 #for i in 0..turns
-  store_x(item$i, eight$i, $(i * threads)u + local < items);
+    store_x(item$i, eight$i, $(i * threads)u + local < items);
 #end
 #else
-  for (var i = 0u; i < items; i += wg_size) {
-    let item = min(i + local, items - 1u);
-    store_x(item, load_x8(item, first_unit), i + local < items);
-  }
+    for (var i = 0u; i < items; i += wg_size) {
+      let item = min(i + local, items - 1u);
+      store_x(item, load_x8(item, first_unit), i + local < items);
+    }
 #end
-  workgroupBarrier();
+    workgroupBarrier();
 #end
 #include "quant/kernels/common/dot4_sums.wgsl"
 #if passes

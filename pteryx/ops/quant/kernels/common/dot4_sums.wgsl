@@ -1,6 +1,6 @@
 // The products of qlinear_dot4.wgsl: units of weights in w.. and s.. times x, added to sum... Who includes it has the options,
 // constants and names of that file.
-  // Codes are taken apart once for four rows of x.
+// Codes are taken apart once for four rows of x.
 #for s in 0..steps
 #for f in 0..fours
   {

@@ -1,12 +1,13 @@
 // The weights as subgroup_matrix_tile.wgsl and f16_tile.wgsl read their operand b. Codes become f16 by setting the exponent
-// to that of 1024 and taking away 1024 and their offset, two at a time: those that a mask leaves in the halves of a word. These are
-// put in order, unless x is interleaved: has 0 4 1 5 2 6 3 7 of every eight of k. Where a unit has several scales its codes are scaled one by one.
+// to that of 1024 and taking away 1024 and their offset, two at a time: those that a mask leaves in the halves of a word. These
+// are put in order, unless x is interleaved: has 0 4 1 5 2 6 3 7 of every eight of k. Where a unit has several scales its codes
+// are scaled one by one.
 // What is outside repeats the last unit and column.
 // Where `paired_side` is set, columns come in the order of a product that multiplies them pairwise: so many of the first half
 // of n, then as many of the second, and so on.
 #option n_whole            // n is whole tiles
 #option k_whole            // k is whole steps
-#option row_units 1..65536 // vectors in a row of weights
+#option row_units 1..65536  // vectors in a row of weights
 #option group 1..1048576   // of k for each scale
 #option half_arithmetic    // the device computes with f16, and the compiler takes a word for two of them
 #option paired_side 0..32

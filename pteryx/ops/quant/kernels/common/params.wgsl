@@ -9,7 +9,8 @@
 
 struct Params {
   m: u32, n: u32, k: u32, row_bytes: u32, group: u32, scale_row: u32, splits: u32, chunk: u32,
-  factor: f32, x_zero: f32, eps: f32, head_eps: f32, first_column: u32, width: u32, position: u32, table_start: u32, ends: vec4<u32>
+  factor: f32, x_zero: f32, eps: f32, head_eps: f32, first_column: u32,
+  width: u32, position: u32, table_start: u32, ends: vec4<u32>
 }
 #option fixed  // sizes are known when the kernel is made, so that nothing waits for them; `given` has the rest
 #if fixed
