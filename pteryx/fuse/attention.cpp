@@ -266,8 +266,9 @@ class Finder {
 
 void fuse_attention(Graph& g, const OpLookup& ops) {
   if (!has_fixed_sizes(g) || ops.find(ops::attention::kPackedOp) == nullptr) return;
+  const std::vector<uint32_t> before = all_reads(g);
   Finder(g, ops).run();
-  drop_unread_moves(g);
+  drop_unread_moves(g, before);
 }
 
 }  // namespace pteryx::fuse

@@ -308,10 +308,16 @@ Node view_of(const OpLookup& ops, ValueId x, ValueId y) {
   return n;
 }
 
-void drop_unread_moves(Graph& g) {
+std::vector<uint32_t> all_reads(const Graph& g) {
   const Uses uses(g);
   std::vector<uint32_t> reads(g.values.size());
   for (uint32_t v = 0; v < g.values.size(); ++v) reads[v] = uses.reads(ValueId{v});
+  return reads;
+}
+
+void drop_unread_moves(Graph& g, const std::vector<uint32_t>& before) {
+  const Uses uses(g);
+  std::vector<uint32_t> reads = all_reads(g);
   std::vector<bool> gone(g.nodes.size());
   for (size_t i = g.nodes.size(); i-- > 0;) {
     const Node& n = g.nodes[i];
@@ -319,6 +325,7 @@ void drop_unread_moves(Graph& g) {
     const bool moves = is_view(g, n) || std::ranges::find(kMoves, n.op->name) != kMoves.end();
     const ValueId y = n.args.back();
     if (!moves || g.tensor(y) == nullptr || !uses.stable(y) || reads[index(y)] != 0) continue;
+    if (index(y) < before.size() && before[index(y)] == 0) continue;
     gone[i] = true;
     for (size_t a = 0; a + 1 < n.args.size(); ++a) {
       for_each_value(g, n.args[a], [&](ValueId id) { --reads[index(id)]; });
@@ -329,8 +336,9 @@ void drop_unread_moves(Graph& g) {
 
 void simplify_movement(Graph& g, const OpLookup& ops) {
   if (!has_fixed_sizes(g) || ops.find(kViewOp) == nullptr) return;
+  const std::vector<uint32_t> before = all_reads(g);
   Simplifier(g, ops).run();
-  drop_unread_moves(g);
+  drop_unread_moves(g, before);
 }
 
 }  // namespace pteryx::fuse

@@ -34,7 +34,10 @@ ValueId behind_ones(const Graph& g, const Uses& uses, ValueId id);
 // A view of x with the dims of y, as a node.
 Node view_of(const graph::OpLookup& ops, ValueId x, ValueId y);
 
-// Takes out calls of operators that only move or weigh data and whose results nobody reads.
-void drop_unread_moves(Graph& g);
+// How often each value is read.
+std::vector<uint32_t> all_reads(const Graph& g);
+// Takes out calls of operators that only move or weigh data and whose results nobody reads any
+// more; what was not read before either is what the program says.
+void drop_unread_moves(Graph& g, const std::vector<uint32_t>& before);
 
 }  // namespace pteryx::fuse

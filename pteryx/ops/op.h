@@ -234,7 +234,7 @@ struct PlannedConstant {
 };
 
 // Words at the start of a counted temporary that are 0.
-inline constexpr int64_t kCounters = 4096;
+inline constexpr int64_t kCounters = 512;
 
 class Plan {
  public:

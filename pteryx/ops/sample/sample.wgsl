@@ -25,7 +25,7 @@ struct Params { vocabulary: u32, blocks: u32, first: u32, count: u32, start: u32
 @group(0) @binding(0) var<uniform> params: Params;
 
 const block = 1024u;
-const z_from = 4096u;  // behind the counters
+const z_from = 512u;  // behind the counters
 const nothing = 0xffffffffu;
 var<workgroup> seen: array<atomic<u32>, block>;
 var<workgroup> spoiled: atomic<u32>;           // by a logit, or by a workgroup that met one

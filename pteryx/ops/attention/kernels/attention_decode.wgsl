@@ -93,7 +93,7 @@ const threads = $(threads)u;
 const teams = threads / team;
 const cells = threads / $(block)u;
 #if split
-const counters = 4096u;
+const counters = 512u;
 const pitch = size + 2u;  // of partial: sums, peak, total
 const slots = threads / size4;
 var<workgroup> sums: array<vec4<f32>, max(cells * size4, threads)>;
