@@ -61,23 +61,35 @@ Status set_scales(const Node& n, QLinear& d) {
                     to_string(dims));
 }
 
-Status check_positions(const Node& n, int64_t start, const QLinear& d, int64_t rows,
-                       std::string_view what, std::string_view of) {
-  if (start < 0)
+// The first row of x is at `start` of the rows that a tensor has along a dim. This runs in every
+// step: text is made for errors only.
+struct Start {
+  std::string_view name;
+  int64_t at;
+};
+struct Places {
+  std::string_view name;
+  const Tensor& tensor;
+  int64_t dim;
+};
+Status check_positions(const Node& n, const Start& start, const QLinear& d, const Places& places) {
+  if (start.at < 0) {
     return n.fail(Code::kInvalidArgument,
-                  fmt::format("{}: expected 0 or more, got {}", what, start));
-  if (start <= rows - d.m) return {};
-  return n.fail(Code::kInvalidArgument, fmt::format("{} {} + {} rows exceed the {} rows of {}",
-                                                    what, start, d.m, rows, of));
+                  fmt::format("{}: expected 0 or more, got {}", start.name, start.at));
+  }
+  const int64_t rows = places.tensor.dim(places.dim);
+  if (start.at <= rows - d.m) return {};
+  return n.fail(Code::kInvalidArgument,
+                fmt::format("{} {} + {} rows exceed the {} rows of {} ({})", start.name, start.at,
+                            d.m, rows, places.name, n.graph().label(places.tensor.id)));
 }
 
 Status shape_rotated(const Node& n, const QLinear& d, Shapes& s) {
   PTERYX_ASSIGN(const RotationRows rows, rotation_rows(n));
   const Rotation& t = *d.rotation;
   if (d.m < 1) return n.fail(Code::kInvalidArgument, "x has no rows");
-  PTERYX_TRY(check_positions(n, rows.table, d, t.cos.dim(0), "position",
-                             fmt::format("freqs_cos ({})", n.graph().label(t.cos.id))));
-  PTERYX_TRY(check_positions(n, rows.caches, d, t.keys.dim(1), "start_pos", "k_cache"));
+  PTERYX_TRY(check_positions(n, {"position", rows.table}, d, {"freqs_cos", t.cos, 0}));
+  PTERYX_TRY(check_positions(n, {"start_pos", rows.caches}, d, {"k_cache", t.keys, 1}));
   return s.set({1, d.m, (d.n - 2 * t.kv_width()) / t.size(), t.size()});
 }
 
