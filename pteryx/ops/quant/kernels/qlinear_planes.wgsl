@@ -1,5 +1,5 @@
-// Rows of x as qlinear_dot4.wgsl reads them: integers of `planes` signed bytes and a scale for each unit of k (dot4_x.wgsl), 0
-// behind the end. One invocation per eight of x.
+// codes[m, k] = round(x[m, k] / scale[m, unit of k]), as qlinear_dot4.wgsl reads them: integers of `planes` signed bytes and a
+// scale for each unit of k (dot4_x.wgsl), 0 behind the end. One invocation per eight of x.
 // Host guarantees: rows are filled to `wide` units.
 #option planes 2..3
 #option x_form plain | norm | whole | rounded  // plain
