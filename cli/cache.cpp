@@ -73,7 +73,7 @@ convert::NamedProgress show(ProgramFile& program, Progress& progress) {
 }  // namespace
 
 std::string pipeline_folder() {
-  const std::string own = gpu::variable("PTERYX_PIPELINE_CACHE");
+  std::string own = gpu::variable("PTERYX_PIPELINE_CACHE");
   if (own == "0") return {};
   if (!own.empty()) return own;
   const std::string folder = gpu::cache_folder();

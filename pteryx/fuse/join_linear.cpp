@@ -37,7 +37,7 @@ bool is_taken(const Graph& g, ValueId id, const Uses& uses) {
     const Node& n = g.nodes[at];
     if (std::ranges::any_of(kTakers, [&](std::string_view op) { return is_call(n, op); }))
       return true;
-    if (!is_call(n, kView) && !is_call(n, kNorm)) return false;
+    if ((!is_call(n, kView) && !is_call(n, kNorm)) || !uses.stable(n.args.back())) return false;
   }
   return false;
 }

@@ -143,7 +143,9 @@ TEST(Passes, CastsOfConstantsAreFolded) {
     const ValueId x = d.tensor();
     const ValueId c = d.tensor(from);
     if (constant) std::get_if<Tensor>(&d.g.values[index(c)])->data = {{0, 8, 4 * size_bytes(from)}};
-    const ValueId cast = d.call("aten._to_copy.default", {c}, to);
+    const ValueId none = d.g.add(Null{}, "None");
+    const ValueId cast =
+        d.call("aten._to_copy.default", {c, none, none, none, none, none, none}, to);
     const ValueId y = d.call("aten.mul.Tensor", {x, cast});
     d.g.inputs = {x};
     if (!constant) d.g.inputs.push_back(c);

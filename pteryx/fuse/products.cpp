@@ -18,6 +18,15 @@ ValueId given(const Graph& g, const Node& n, std::string_view name) {
   return id == kNoValue || std::holds_alternative<Null>(g[id]) ? kNoValue : id;
 }
 
+bool is_tensor(const Graph& g, ValueId id) { return id != kNoValue && g.tensor(id) != nullptr; }
+
+// Files may have anything in the place of an argument.
+bool has_tensors(const Graph& g, const Layer& l) {
+  return is_tensor(g, l.x) && is_tensor(g, l.weight) && is_tensor(g, l.y) &&
+         (l.scales == kNoValue || is_tensor(g, l.scales)) &&
+         (l.bias == kNoValue || is_tensor(g, l.bias));
+}
+
 }  // namespace
 
 const ProductOps* product_of(const Node& n) {
@@ -38,14 +47,14 @@ std::optional<Layer> layer_of(const Graph& g, const Node& n) {
           .group = given(g, n, "group_size"),
           .bias = given(g, n, "bias"),
           .y = given(g, n, "y")};
-  if (is_call(n, ops->layer)) return l;
+  if (is_call(n, ops->layer)) return has_tensors(g, l) ? std::optional(l) : std::nullopt;
   for (const std::string_view slot : {"norm", "residual", "gated", "last"}) {
     if (given(g, n, slot) != kNoValue) return std::nullopt;
   }
   const auto* results = l.y == kNoValue ? nullptr : std::get_if<ValueList>(&g[l.y]);
   if (results == nullptr || results->items.size() != 1) return std::nullopt;
   l.y = results->items[0];
-  return l;
+  return has_tensors(g, l) ? std::optional(l) : std::nullopt;
 }
 
 bool is_plain_float(const Tensor& t) { return t.dtype == DType::kF32 || t.dtype == DType::kF16; }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "pteryx/ops/table.h"
+
 namespace pteryx::fuse {
 
 using namespace graph;  // NOLINT(google-build-using-namespace): the graph is what passes are about
@@ -20,9 +22,11 @@ Uses::Uses(const Graph& g)
     written[v] = t != nullptr && t->has_data();
   }
   for (const ValueId id : g.inputs) written[index(id)] = true;
+  // What is read before it is written, as files may have it, would make walks along it endless.
   const auto write = [&](uint32_t node, ValueId id) {
-    producer_[index(id)] = written[index(id)] ? kNoNode : node;
-    stable_[index(id)] = stable_[index(id)] && !written[index(id)];
+    const bool first = !written[index(id)] && reads_[index(id)] == 0;
+    producer_[index(id)] = first ? node : kNoNode;
+    stable_[index(id)] = stable_[index(id)] && first;
     written[index(id)] = true;
   };
   for (uint32_t i = 0; i < g.nodes.size(); ++i) {
@@ -51,7 +55,9 @@ size_t varying_inputs(const Graph& g) {
   }));
 }
 
-bool is_call(const Node& n, std::string_view op) { return n.op != nullptr && n.op->name == op; }
+bool is_call(const Node& n, std::string_view op) {
+  return n.op != nullptr && n.op->name == op && n.args.size() == ops::op(*n.op).args.size();
+}
 
 uint32_t Uses::made_by(ValueId id, std::string_view op) const {
   const uint32_t i = producer(id);

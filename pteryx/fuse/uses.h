@@ -31,7 +31,7 @@ class Uses {
   uint32_t reader(ValueId id) const { return reads(id) == 1 ? reader_[graph::index(id)] : kNoNode; }
   // Reads by nodes, counting members of lists, and by the caller.
   uint32_t reads(ValueId id) const { return reads_[graph::index(id)]; }
-  // Holds the same elements from its producer on: not state, not written twice.
+  // Holds the same elements from its producer on: not state, not written twice, not read before.
   bool stable(ValueId id) const { return stable_[graph::index(id)]; }
 
  private:
@@ -46,6 +46,7 @@ class Uses {
 // have different sizes.
 size_t varying_inputs(const Graph& g);
 
+// With as many arguments as the operator has: files may have any number.
 bool is_call(const Node& n, std::string_view op);
 // Visits a value and, of a list, its members.
 template <typename F>

@@ -30,7 +30,8 @@ MatMul product_of(const QLinear& d) {
 }
 
 template <auto F>
-Status multiply(const Node& n, Plan& p, QLinear d) {
+Status multiply(const Node& n, Plan& p,
+                QLinear d) {  // NOLINT(performance-unnecessary-value-param)
   if (d.more.empty()) return F(n, p, product_of(d));
   QLinear sums = d;
   sums.y = p.scratch(DType::kF32, {d.m, d.n});
