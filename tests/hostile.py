@@ -91,6 +91,7 @@ def thinned(cases, share, rng):
 def warm_up(runner, work):
     """Compiles the shaders that the runs below share, which takes seconds on a software GPU."""
     for number, args in enumerate((["generate", "m.pte", "--prompt-ids", "1", "-n", "2"], ["eval", "m.pte", "--ids", "1", "2"],
+                                   ["eval", "m.pte", "--ids", *["1"] * 100],  # as many rows as a call has
                                    ["generate", "m.gguf", "--prompt-ids", "1", "-n", "2"], ["verify", str(OPS), "--only", "add"])):
         case = Case("warm-up", str(number), args, {"m.pte": LLM / "qwen3_like_q4.pte", "m.gguf": gguf.sound}, gpu=True)
         folder = work / f"warm{number}"
