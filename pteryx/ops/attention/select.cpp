@@ -187,7 +187,8 @@ Status plan_decode_subgroup(const Node& n, Plan& p) {
       .set("threads", cut.threads)
       .set("split", split ? 1 : 0)
       .set("passes", splits.keys > cut.keys() ? 1 : 0)
-      .set("new_rows", new_rows ? 1 : 0);
+      .set("new_rows", new_rows ? 1 : 0)
+      .set("counters", kCounters);
   const LiveInt start = start_of(n);
   set_addresses(a, splits, start, options);
   std::vector<Bind> bind = call_tensors(n, a);

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -90,97 +92,62 @@ inline constexpr Arg kDynamic8[] = {in("x", kFloats, 1),
                                     out("y", kFloats)};
 
 // What passes make of them: several that read the same x are one, and take in the RMS norm before
-// them and the addition, or the gate, behind them; `last`: of x [1, S, K], the last row counts.
-inline constexpr Arg kJoined4[] = {in("x", kFloats, 1),
-                                   optional_in("norm", kFloats),
-                                   optional_number("eps"),
-                                   in("weight", kCode4, 2, 2),
-                                   in("scales", kFloats, 2, 3),
-                                   number("group_size"),
-                                   optional_in("bias", kFloats),
-                                   optional_in("residual", kFloats),
-                                   optional_number("gated"),
-                                   optional_number("last"),
-                                   ints("widths"),
-                                   out_list("y", 0, kFloats)};
-inline constexpr Arg kJoined8[] = {in("x", kFloats, 1),
-                                   optional_in("norm", kFloats),
-                                   optional_number("eps"),
-                                   in("weight", kCode8, 2, 2),
-                                   in("scales", kFloats),
-                                   optional_in("bias", kFloats),
-                                   optional_in("residual", kFloats),
-                                   optional_number("gated"),
-                                   optional_number("last"),
-                                   ints("widths"),
-                                   out_list("y", 0, kFloats)};
-
-// The same for queries, keys and values: with the RMS norm of each head of the first two, their
-// rotation, and the update of the caches.
+// them and the addition, or the gate, behind them; `last`: of x [1, S, K], the last row counts. For
+// queries, keys and values: with the RMS norm of each head of the first two, their rotation, and
+// the update of the caches. What differs between formats is in the middle.
+constexpr std::array<Arg, 3> normed(Arg x) {
+  return {x, optional_in("norm", kFloats), optional_number("eps")};
+}
+inline constexpr std::array kWeights4 = {in("weight", kCode4, 2, 2), in("scales", kFloats, 2, 3),
+                                         number("group_size")};
+inline constexpr std::array kWeights8 = {in("weight", kCode8, 2, 2), in("scales", kFloats)};
+inline constexpr std::array kWeightFloats = {in("weight", kFloats, 2, 2)};
+inline constexpr std::array kJoinedSlots = {optional_in("bias", kFloats),
+                                            optional_in("residual", kFloats),
+                                            optional_number("gated"),
+                                            optional_number("last"),
+                                            ints("widths"),
+                                            out_list("y", 0, kFloats)};
 constexpr Arg written_cache(std::string_view name) {
   Arg a = mutated(name, kFloats);
   a.min_rank = a.max_rank = 4;
   a.cache = true;
   return a;
 }
-inline constexpr Arg kRotated4[] = {in("x", kFloats, 3, 3),
-                                    optional_in("norm", kFloats),
-                                    optional_number("eps"),
-                                    in("weight", kCode4, 2, 2),
-                                    in("scales", kFloats, 2, 3),
-                                    number("group_size"),
-                                    optional_in("bias", kFloats),
-                                    in("freqs_cos", kFloats, 2, 2),
-                                    in("freqs_sin", kFloats, 2, 2),
-                                    optional_number("freqs_start"),
-                                    optional_number("halves"),
-                                    optional_in("q_norm", kFloats),
-                                    optional_in("k_norm", kFloats),
-                                    optional_number("head_eps"),
-                                    written_cache("k_cache"),
-                                    written_cache("v_cache"),
-                                    number("start_pos"),
-                                    out("y", kFloats)};
-inline constexpr Arg kRotated8[] = {in("x", kFloats, 3, 3),
-                                    optional_in("norm", kFloats),
-                                    optional_number("eps"),
-                                    in("weight", kCode8, 2, 2),
-                                    in("scales", kFloats),
-                                    optional_in("bias", kFloats),
-                                    in("freqs_cos", kFloats, 2, 2),
-                                    in("freqs_sin", kFloats, 2, 2),
-                                    optional_number("freqs_start"),
-                                    optional_number("halves"),
-                                    optional_in("q_norm", kFloats),
-                                    optional_in("k_norm", kFloats),
-                                    optional_number("head_eps"),
-                                    written_cache("k_cache"),
-                                    written_cache("v_cache"),
-                                    number("start_pos"),
-                                    out("y", kFloats)};
+inline constexpr std::array kRotatedSlots = {optional_in("bias", kFloats),
+                                             in("freqs_cos", kFloats, 2, 2),
+                                             in("freqs_sin", kFloats, 2, 2),
+                                             optional_number("freqs_start"),
+                                             optional_number("halves"),
+                                             optional_in("q_norm", kFloats),
+                                             optional_in("k_norm", kFloats),
+                                             optional_number("head_eps"),
+                                             written_cache("k_cache"),
+                                             written_cache("v_cache"),
+                                             number("start_pos"),
+                                             out("y", kFloats)};
 
-// The same with float weights.
-inline constexpr Arg kJoinedFloats[] = {
-    in("x", kFloats, 1),         optional_in("norm", kFloats), optional_number("eps"),
-    in("weight", kFloats, 2, 2), optional_in("bias", kFloats), optional_in("residual", kFloats),
-    optional_number("gated"),    optional_number("last"),      ints("widths"),
-    out_list("y", 0, kFloats)};
-inline constexpr Arg kRotatedFloats[] = {in("x", kFloats, 3, 3),
-                                         optional_in("norm", kFloats),
-                                         optional_number("eps"),
-                                         in("weight", kFloats, 2, 2),
-                                         optional_in("bias", kFloats),
-                                         in("freqs_cos", kFloats, 2, 2),
-                                         in("freqs_sin", kFloats, 2, 2),
-                                         optional_number("freqs_start"),
-                                         optional_number("halves"),
-                                         optional_in("q_norm", kFloats),
-                                         optional_in("k_norm", kFloats),
-                                         optional_number("head_eps"),
-                                         written_cache("k_cache"),
-                                         written_cache("v_cache"),
-                                         number("start_pos"),
-                                         out("y", kFloats)};
+template <size_t... N>
+constexpr auto in_order(const std::array<Arg, N>&... parts) {
+  std::array<Arg, (N + ...)> all{};
+  auto at = all.begin();
+  ((at = std::copy(parts.begin(), parts.end(), at)), ...);
+  return all;
+}
+template <size_t N>
+constexpr auto joined(const std::array<Arg, N>& weights) {
+  return in_order(normed(in("x", kFloats, 1)), weights, kJoinedSlots);
+}
+template <size_t N>
+constexpr auto rotated(const std::array<Arg, N>& weights) {
+  return in_order(normed(in("x", kFloats, 3, 3)), weights, kRotatedSlots);
+}
+inline constexpr auto kJoined4 = joined(kWeights4);
+inline constexpr auto kJoined8 = joined(kWeights8);
+inline constexpr auto kJoinedFloats = joined(kWeightFloats);
+inline constexpr auto kRotated4 = rotated(kWeights4);
+inline constexpr auto kRotated8 = rotated(kWeights8);
+inline constexpr auto kRotatedFloats = rotated(kWeightFloats);
 
 inline constexpr Row kRows[] = {
     make_row("pteryx.linear", kJoinedFloats, Codes::kNone),

@@ -58,7 +58,8 @@ Status plan(const Node& n, Plan& p) {
                                      .count = u32(count),
                                      .start = start.word};
   return p.dispatch(n, {.shader = &shaders::sample,
-                        .options = {{"threads", p.caps().max_invocations >= 1024 ? 1024 : 256}},
+                        .options = {{"threads", p.caps().max_invocations >= 1024 ? 1024 : 256},
+                                    {"counters", kCounters}},
                         .bind = {{"logits", logits},
                                  {"settings", n.in(kSettings)},
                                  {"history", n.in(kHistory)},

@@ -9,6 +9,7 @@
 // Host guarantees: start + count <= size of history. params.start is live; `first` is the first element of the last row.
 // `partial` has counters, which are 0 and are left so, a number for each id, and two words for each workgroup.
 #option threads 256 | 1024
+#option counters 1..4096  // words of partial before the first that is data
 #option live_slots
 #tensor logits read f16 | f32
 #tensor settings read i32
@@ -25,7 +26,7 @@ struct Params { vocabulary: u32, blocks: u32, first: u32, count: u32, start: u32
 @group(0) @binding(0) var<uniform> params: Params;
 
 const block = 1024u;
-const z_from = 512u;  // behind the counters
+const z_from = $(counters)u;
 const nothing = 0xffffffffu;
 var<workgroup> seen: array<atomic<u32>, block>;
 var<workgroup> spoiled: atomic<u32>;           // by a logit, or by a workgroup that met one

@@ -15,7 +15,7 @@
   total = 0.0;
   var sum = vec4<f32>(0.0);
   for (var s = slot; s < select(0u, live_splits, slot < slots); s += slots) {
-    let begin = counters + (item * params.splits + s) * pitch;
+    let begin = $(counters)u + (item * params.splits + s) * pitch;
     let mark = vec2<f32>(bitcast<f32>(atomicLoad(&partial[begin + size])),
                          bitcast<f32>(atomicLoad(&partial[begin + size + 1u])));
     let part = vec4<f32>(bitcast<f32>(atomicLoad(&partial[begin + 4u * column])),

@@ -17,6 +17,7 @@
 #option steps 1..8
 #option threads 32..512
 #option split
+#option counters 1..4096  // words of partial before the first that is data
 #option passes    // a split may be longer than what is loaded at once
 #option new_rows
 #option fixed     // one row of one batch: nothing that loads wait for is left to params
@@ -93,7 +94,6 @@ const threads = $(threads)u;
 const teams = threads / team;
 const cells = threads / $(block)u;
 #if split
-const counters = 512u;
 const pitch = size + 2u;  // of partial: sums, peak, total
 const slots = threads / size4;
 var<workgroup> sums: array<vec4<f32>, max(cells * size4, threads)>;
@@ -376,7 +376,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if (live_splits == 1u) {
       put4_y(q_at, local, sum / total);
     } else {
-      let to = counters + (item * params.splits + split) * pitch;
+      let to = $(counters)u + (item * params.splits + split) * pitch;
       var old = 0u;
 #for i in 0..4
       old |= atomicExchange(&partial[to + 4u * local + $(i)u], bitcast<u32>(sum[$(i)]));
