@@ -90,6 +90,7 @@ Tensor Node::tensor(ValueId id) const {
 }
 
 bool Node::is_constant(const Tensor& t) const {
+  if (graph::index(t.id) >= graph_.values.size()) return false;  // scratch of a plan
   const graph::Tensor& stored = *graph_.tensor(t.id);
   return stored.is_constant();
 }

@@ -46,6 +46,7 @@ PlannedBinding Plan::binding(const Tensor& t) const {
 
 Result<Tensor> Plan::relaid(const Node& n, const Tensor& source, std::string layout, DType dtype,
                             const Dims& dims, DispatchDesc make) {
+  if (source.numel() == 0) return n.unsupported("a constant without elements has no layout");
   const auto k = static_cast<uint32_t>(constants.size());
   const Tensor y{ValueId{kMiddle - k}, dtype, dims};
   constants.push_back(

@@ -85,6 +85,17 @@ TEST_P(Property, SmallWorkgroupsGiveTheSameResults) {
   }
 }
 
+// Routes that this GPU cannot take, too: planning needs no GPU.
+TEST_P(Property, EveryRouteCanBePlanned) {
+  const Generator& g = GetParam();
+  for (uint32_t seed = kFirstSeed; seed < kFirstSeed + kCalls; ++seed) {
+    Draw d(seed);
+    const Drawn drawn = g.draw(g.ops[seed % g.ops.size()], d);
+    const auto plans = plan_all(drawn.call);
+    ASSERT_TRUE(plans.ok()) << describe(drawn.call) << ": " << plans.status().message();
+  }
+}
+
 // What a symbolic operator gives for 32-bit operands; nothing where it must refuse.
 std::optional<int64_t> symbolic(std::string_view op, int64_t a, int64_t b) {
   if (op == "floordiv" && b == 0) return std::nullopt;

@@ -202,6 +202,8 @@ class Graph(Inspect):
 
 class Kernels(Inspect):
     MARK = "// A kernel as Pteryx compiles it, written by `pteryx inspect --kernels`."
+    LARGE = {"max_invocations": 1024, "max_workgroup_size_x": 1024, "max_workgroup_bytes": 49152}
+    CAPABLE = {"f16": True, "subgroups": True, "subgroup_min": 32, "subgroup_max": 32, "subgroup_matrix": True, "dot4": True}
 
     def setUp(self):
         super().setUp()
@@ -230,12 +232,10 @@ class Kernels(Inspect):
 
     def test_capabilities_of_another_machine(self):
         model = LLM / "qwen3_like_q4.pte"
-        capabilities = {"f16": True, "subgroups": True, "subgroup_min": 32, "subgroup_max": 32, "subgroup_matrix": True, "dot4": True}
-        default = {"adapter": "x", "provider": "dawn", "limits": {"max_invocations": 1024, "max_workgroup_size_x": 1024,
-                                                                 "max_workgroup_bytes": 49152}}
+        default = {"adapter": "x", "provider": "dawn", "limits": self.LARGE}
         self.text(model, "--kernels", self.kernels, "--limits", self.write("plain.json", json.dumps({"providers": [], "default": default})))
         plain = self.files()
-        default["capabilities"] = capabilities
+        default["capabilities"] = self.CAPABLE
         report = self.write("capable.json", json.dumps({"providers": [], "default": default}))
         self.text(model, "--kernels", self.kernels, "--limits", report)
         self.assertNotEqual(plain, self.files())
@@ -246,6 +246,19 @@ class Kernels(Inspect):
             report = self.write("wrong.json", json.dumps({"providers": [], "default": default}))
             with self.subTest(wrong):
                 self.assertIn("capabilit", self.fail_with(BAD_FILE, "inspect", model, "--limits", report, env=NO_LIBRARY))
+
+    def test_every_program_on_a_gpu_that_can_do_all(self):
+        default = {"adapter": "x", "provider": "dawn", "limits": self.LARGE, "capabilities": self.CAPABLE,
+                   "sizes": {"processors": 132, "invocations": 2048}}
+        report = self.write("capable.json", json.dumps({"providers": [], "default": default}))
+        used = set()
+        for model in (*LLM.glob("*.pte"), *DECODERS.glob("*.pte"), *OPS.glob("net_*.pte")):
+            for precision in ("f32", "f16"):
+                with self.subTest(model.name, precision=precision):
+                    self.succeed("inspect", model, "--kernels", self.kernels, "--limits", report,
+                                 env={**NO_LIBRARY, "PTERYX_PRECISION": precision})
+                    used |= set(self.files())
+        self.assertTrue(any("subgroup_matrix" in name for name in used), used)
 
     def test_language_model_at_one_token_and_the_longest_prompt(self):
         model = LLM / "qwen3_like_q4.pte"

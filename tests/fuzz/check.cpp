@@ -74,14 +74,24 @@ Status check_method(const Program& program, const MethodRecord& m) {
   touch(program, g);
   fuse::PassOptions passes;
   if (g.nodes.size() % 2 == 1) passes.most_constant_bytes = 4096;  // weights in parts
+  if (g.nodes.size() % 4 >= 2) passes.precision = Precision::kF16;
   fuse::run_passes(g, ops::lookup(), passes);
   touch(program, g);
+  // Every route may be taken: those of a GPU that can do all, and those of one that cannot.
   gpu::Caps caps;
-  caps.f16 = caps.subgroups = true;  // every route may be taken
+  caps.f16 = caps.subgroups = true;
   caps.subgroup_min = caps.subgroup_max = 32;
   caps.max_buffer_bytes = uint64_t{4} << 30;
   caps.max_binding_bytes = uint64_t{2} << 30;
-  auto layout = make_layout(g, {.caps = caps, .forced_routes = {}}, {});
+  gpu::Caps all = caps;
+  all.dot4 = all.subgroup_matrix = true;
+  all.max_invocations = all.max_workgroup_size_x = 1024;
+  all.max_workgroup_bytes = 49152;
+  if (const auto layout = make_layout(g, {.caps = all, .precision = Precision::kF16}, {});
+      layout.ok()) {
+    PTERYX_TRY(check_limits(g, *layout, all));
+  }
+  auto layout = make_layout(g, {.caps = caps}, {});
   if (!layout.ok()) return std::move(layout).status();
   return check_limits(g, *layout, caps);
 }

@@ -36,9 +36,10 @@ Result<Tensor> plan_f16_rows(const Node& n, Plan& p, const MatMul& d, const Matr
 // Rows [rows, k] of a constant as halves, made once; nullopt where they are not such.
 std::optional<Result<Tensor>> halves_of(const Node& n, Plan& p, const Matrix& x, int64_t rows,
                                         int64_t row_step, int64_t k) {
-  if (!n.is_constant(x.tensor) || x.tensor.dtype != DType::kF32 || row_step != k || k % 8 != 0)
-    return std::nullopt;
   const int64_t items = rows * k / 8;
+  if (!n.is_constant(x.tensor) || x.tensor.dtype != DType::kF32 || row_step != k || k % 8 != 0 ||
+      items == 0)
+    return std::nullopt;
   const shaders::ConvPackHalvesParams params{
       .taps = 1, .in_channels = u32(k), .wide_in = u32(k), .k = u32(k), .items = u32(items)};
   return p.relaid(n, x.tensor, "halves", DType::kF16, {rows, k},
