@@ -69,7 +69,7 @@ inline constexpr int kConverterVersion = 1;
 Result<Encoding> choose(const Matrix& m, const ConvertOptions& options, bool embedding);
 
 struct SynthOptions {
-  std::string preset = "tiny";  // "llama-3.2-1b", "qwen3-0.6b", "tiny"
+  std::string preset = "tiny";  // one of synth_presets()
   uint64_t seed = 0;
   ConvertOptions convert = {};  // kAuto is kQ4 here
 };

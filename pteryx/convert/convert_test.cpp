@@ -354,42 +354,5 @@ TEST(Convert, UnsupportedModelsAreNamed) {
                  "architecture 'GemmaForCausalLM' is not supported");
 }
 
-TEST(Synth, SeedDecides) {
-  const TempFolder folder;
-  for (const auto& [name, seed] : {std::pair("a", 1), std::pair("b", 1), std::pair("c", 2)}) {
-    const auto r = synth(folder / name, {.preset = "tiny", .seed = static_cast<uint64_t>(seed)});
-    ASSERT_TRUE(r.ok()) << r.status().message();
-  }
-  EXPECT_EQ(testing::read_file(folder / "a"), testing::read_file(folder / "b"));
-  EXPECT_NE(testing::read_file(folder / "a"), testing::read_file(folder / "c"));
-}
-
-TEST(Synth, EveryFormatRunsAndStaysSane) {
-  for (const Quantize q : {Quantize::kNone, Quantize::kF16, Quantize::kQ8, Quantize::kQ4}) {
-    const TempFolder folder;
-    ASSERT_TRUE(synth(folder / "m.pte", {.preset = "tiny", .convert = {.quantize = q}}).ok());
-    auto session = Session::load(folder / "m.pte", {.device = device()});
-    ASSERT_TRUE(session.ok()) << session.status().message();
-    const int64_t start[] = {0};
-    const Value inputs[] = {tensor<int64_t>({1, static_cast<int64_t>(kTokens.size())}, kTokens),
-                            tensor<int64_t>({1}, std::span<const int64_t>(start))};
-    const auto out = session->run("forward", inputs);
-    ASSERT_TRUE(out.ok()) << out.status().message();
-    double sum = 0;
-    const auto logits = out->front().tensor()->as<float>();
-    for (const float v : logits) sum += static_cast<double>(v) * v;
-    const double rms = std::sqrt(sum / static_cast<double>(logits.size()));
-    EXPECT_GT(rms, 0.3);
-    EXPECT_LT(rms, 3);
-  }
-}
-
-TEST(Synth, UnknownPreset) {
-  const TempFolder folder;
-  const auto r = synth(folder / "m.pte", {.preset = "x"});
-  ASSERT_FALSE(r.ok());
-  EXPECT_EQ(r.status().message(), "preset 'x': llama-3.2-1b, qwen3-0.6b, tiny are known");
-}
-
 }  // namespace
 }  // namespace pteryx::convert

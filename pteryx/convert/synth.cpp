@@ -90,8 +90,24 @@ struct Preset {
 };
 
 std::vector<Preset> presets() {
-  const RopeScaling llama3 = {.kind = RopeScaling::Kind::kLlama3, .factor = 32};
+  const RopeScaling llama31 = {.kind = RopeScaling::Kind::kLlama3, .factor = 8};
+  const RopeScaling llama32 = {.kind = RopeScaling::Kind::kLlama3, .factor = 32};
   return {
+      {"llama-3.1-8b",
+       {.architecture = "llama",
+        .hidden = 4096,
+        .layers = 32,
+        .heads = 32,
+        .kv_heads = 8,
+        .head_size = 128,
+        .ffn = 14336,
+        .vocabulary = 128256,
+        .context = 131072,
+        .norm_eps = 1e-5,
+        .rope_theta = 500000,
+        .rope_scaling = llama31},
+       128000,
+       {128001, 128008, 128009}},
       {"llama-3.2-1b",
        {.architecture = "llama",
         .hidden = 2048,
@@ -104,7 +120,7 @@ std::vector<Preset> presets() {
         .context = 131072,
         .norm_eps = 1e-5,
         .rope_theta = 500000,
-        .rope_scaling = llama3,
+        .rope_scaling = llama32,
         .tied = true},
        128000,
        {128001, 128008, 128009}},
@@ -154,7 +170,11 @@ class Maker {
       PTERYX_ASSIGN(Layer l, layer(fmt::format("layers.{}.", i)));
       d.layers.push_back(std::move(l));
     }
-    d.output.weight = d.embedding;
+    if (s_.tied) {
+      d.output.weight = d.embedding;
+    } else {
+      PTERYX_ASSIGN(d.output.weight, matrix("output", s_.vocabulary, s_.hidden, 1));
+    }
     return d;
   }
 
