@@ -11,6 +11,11 @@ SOURCES = ("*.cpp", "*.h")
 ONE_WORKGROUP = {"sample_pick.wgsl"}  # of a single workgroup, whatever the sizes
 THREE_DIMS = {"attention_decode.wgsl"}  # a grid by heads, splits and rows, which the route's limits keep small
 
+MOST_LINES = 400
+CODE = ("*.cpp", "*.h", "*.wgsl", "*.py", "*.cmake", "CMakeLists.txt")
+FOLDERS = ("bench", "cli", "cmake", "examples", "pteryx", "scripts", "tests", "tools")
+TABLES = {}  # file: why it is long and stays in one piece
+
 # fn.BufferRelease(...), wgpuBufferRelease(...)
 RELEASES = r"\b\w*[a-z]Release\b"
 # A function called numel, a loop over all dims that multiplies them, the library's way to say the same.
@@ -24,6 +29,10 @@ VARIABLES = r"\b(secure_)?getenv(_s)?\b|\b_?(un)?(set|put)env(_s)?\b|\benviron\b
 
 def files(folder, patterns=SOURCES):
     return sorted(f for p in patterns for f in (ROOT / folder).rglob(p))
+
+
+def too_long(name, text):
+    return [f"{name}: {n} lines"] if (n := text.count("\n")) > MOST_LINES else []
 
 
 def is_test(file):
@@ -108,6 +117,12 @@ class Rules(unittest.TestCase):
             with self.subTest(shader.name):
                 self.assertEqual(unsaid(shader.read_text()), [])
 
+    def test_files_are_short(self):
+        code = [f for folder in FOLDERS for f in files(folder, CODE)]
+        self.assertGreater(len(code), 500)
+        found = [line for f in code if (name := str(f.relative_to(ROOT))) not in TABLES for line in too_long(name, f.read_text())]
+        self.assertEqual(found, [], "cut a file by what its parts are for; a table that must be long is named with its reason")
+
     def test_shaders_fold_their_grids(self):
         """An index from workgroup_id.x alone dies at 65,535 workgroups."""
         for shader in files("pteryx/ops", ("*.wgsl",)):
@@ -148,6 +163,10 @@ class Examples(unittest.TestCase):
             self.assertEqual(len(matches(VARIABLES, text)), 1, text)
         for text in ('// getenv("HOME")', "options_from_environment()", "environment", '#include "pteryx/gpu/device.h"'):
             self.assertEqual(matches(VARIABLES, text), [], text)
+
+    def test_lengths(self):
+        self.assertEqual(too_long("a.h", "x\n" * 400), [])
+        self.assertEqual(too_long("a.h", "x\n" * 401), ["a.h: 401 lines"])
 
     def test_openings(self):
         good = "// y[i] = x[i] + 1. One word per invocation.\n// Host guarantees: n elements.\n#include \"common/index.wgsl\"\n"

@@ -131,7 +131,7 @@ Status plan_moved(const Node& n, Plan& p, const Source& given, const Tensor& x, 
 }
 
 void add_movement(std::vector<OpDef>& table) {
-  for (const auto rows : {strided_rows(), filled_rows()}) {
+  for (const auto rows : {strided_rows(), slice_rows(), filled_rows()}) {
     for (const MovementRow& r : rows) {
       table.push_back({.name = r.name,
                        .spellings = r.spellings,

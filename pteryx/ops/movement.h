@@ -42,6 +42,8 @@ struct Source {
 
 // x as it is: what an operator changes.
 Source identity(const Dims& x);
+// The error of arguments that do not go with the sizes of this run.
+Status does_not_fit(const Node& n, std::string_view text);
 
 struct MovementRow {
   std::string_view name;
@@ -52,6 +54,7 @@ struct MovementRow {
   Result<Source> (*live_source)(const Node&) = nullptr;
 };
 std::span<const MovementRow> strided_rows();
+std::span<const MovementRow> slice_rows();
 std::span<const MovementRow> filled_rows();
 
 // y = the elements of x that `source` says.

@@ -10,10 +10,6 @@ namespace {
 constexpr size_t kX = 0;
 
 Status bad(const Node& n, std::string_view text) { return n.fail(Code::kInvalidProgram, text); }
-// With the sizes of this run.
-Status does_not_fit(const Node& n, std::string_view text) {
-  return n.fail(Code::kInvalidArgument, text);
-}
 
 Result<Source> repeat(const Node& n, size_t) {
   const Dims x = n.in(kX).dims;

@@ -1,48 +1,19 @@
-// Movement operators that are a walk over x with other strides. SPDX-License-Identifier:
-// BSD-3-Clause
+// Movement operators that are a walk over x with other strides.
+// SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
-#include <cmath>
 
 #include "pteryx/base/checked.h"
 #include "pteryx/ops/movement.h"
 
 namespace pteryx::ops {
 
-Result<SliceRange> slice_range(const Node& n, size_t start_arg, int64_t extent) {
-  PTERYX_ASSIGN(int64_t start, n.integer_or(start_arg, 0));
-  PTERYX_ASSIGN(int64_t end, n.integer_or(start_arg + 1, extent));
-  PTERYX_ASSIGN(const int64_t step, n.integer_or(start_arg + 2, 1));
-  if (step < 1)
-    return n.fail(Code::kInvalidProgram, fmt::format("step: expected at least 1, got {}", step));
-  start = std::clamp<int64_t>(start < 0 ? start + extent : start, 0, extent);
-  end = std::clamp<int64_t>(end < 0 ? end + extent : end, 0, extent);
-  return SliceRange{start, end > start ? (end - start - 1) / step + 1 : 0, step};
-}
-
-Result<int64_t> select_index(const Node& n, size_t arg, int64_t extent) {
-  PTERYX_ASSIGN(const int64_t i, n.integer(arg));
-  if (i < -extent || i >= extent) {
-    return n.fail(Code::kInvalidArgument, fmt::format("{}: {} is outside [-{}, {})",
-                                                      n.def().args[arg].name, i, extent, extent));
-  }
-  return i < 0 ? i + extent : i;
-}
-
-Result<std::vector<int64_t>> long_ints(const Node& n, size_t arg) {
-  std::vector<int64_t> out;
-  for (const double v : n.numbers(arg)) {
-    if (std::floor(v) != v || std::fabs(v) > 0x1p40) {
-      return n.fail(Code::kInvalidArgument,
-                    fmt::format("{}: expected sizes, got {}", n.def().args[arg].name, v));
-    }
-    out.push_back(static_cast<int64_t>(v));
-  }
-  return out;
-}
-
 Source identity(const Dims& dims) {
   const Dims strides = contiguous_strides(dims);
   return {.result = dims, .dims = dims, .strides = strides};
+}
+
+Status does_not_fit(const Node& n, std::string_view text) {
+  return n.fail(Code::kInvalidArgument, text);
 }
 
 namespace {
@@ -50,10 +21,6 @@ namespace {
 constexpr size_t kX = 0;
 
 Status bad(const Node& n, std::string_view text) { return n.fail(Code::kInvalidProgram, text); }
-// With the sizes of this run.
-Status does_not_fit(const Node& n, std::string_view text) {
-  return n.fail(Code::kInvalidArgument, text);
-}
 
 Result<size_t> checked_dim(const Node& n, int64_t dim, size_t rank) {
   auto d = normalize_dim(dim, rank);
@@ -106,78 +73,6 @@ Result<Source> t(const Node& n, size_t) {
   const Dims x = n.in(kX).dims;
   if (x.rank() < 2) return identity(x);
   return swapped(x, 0, 1);
-}
-
-// length entries of dim, step apart, from start on.
-Source sliced(const Dims& x, size_t dim, const SliceRange& range) {
-  Source s = identity(x);
-  s.base = range.start * s.strides[dim];
-  s.strides[dim] *= range.step;
-  s.dims[dim] = range.length;
-  s.result = s.dims;
-  return s;
-}
-Source selected(const Dims& x, size_t dim, int64_t index) {
-  Source s = identity(x);
-  s.base = index * s.strides[dim];
-  s.strides.erase(dim);
-  s.dims.erase(dim);
-  s.result = s.dims;
-  return s;
-}
-
-Result<Source> slice(const Node& n, size_t) {
-  const Dims x = n.in(kX).dims;
-  PTERYX_ASSIGN(const size_t dim, n.dim(1, x.rank()));
-  PTERYX_ASSIGN(const SliceRange range, slice_range(n, 2, x[dim]));
-  return sliced(x, dim, range);
-}
-
-// A live start or end leaves the result's dims as they are, else there would be another plan.
-Result<Source> slice_live(const Node& n) {
-  if (!n.is_live(2) && !n.is_live(3)) return slice(n, 0);
-  const Dims x = n.in(kX).dims;
-  PTERYX_ASSIGN(const size_t dim, n.dim(1, x.rank()));
-  PTERYX_ASSIGN(const int64_t step, n.integer_or(4, 1));
-  if (!n.is_live(2)) {
-    PTERYX_ASSIGN(int64_t start, n.integer_or(2, 0));
-    start = std::clamp<int64_t>(start < 0 ? start + x[dim] : start, 0, x[dim]);
-    return sliced(x, dim, {start, n.out().dims[dim], step});
-  }
-  Source s = sliced(x, dim, {1, n.out().dims[dim], step});
-  s.start = n.live(2);
-  s.start_extent = x[dim];
-  return s;
-}
-
-Result<Source> narrow(const Node& n, size_t) {
-  const Dims x = n.in(kX).dims;
-  PTERYX_ASSIGN(const size_t dim, n.dim(1, x.rank()));
-  PTERYX_ASSIGN(int64_t start, n.integer(2));
-  PTERYX_ASSIGN(const int64_t length, n.integer(3));
-  if (start < 0) start += x[dim];
-  if (start < 0 || length < 0 || start > x[dim] || length > x[dim] - start) {
-    return n.fail(Code::kInvalidArgument,
-                  fmt::format("start {} and length {} leave the {} entries of dim {}", start,
-                              length, x[dim], dim));
-  }
-  return sliced(x, dim, {start, length, 1});
-}
-
-Result<Source> select(const Node& n, size_t) {
-  const Dims x = n.in(kX).dims;
-  PTERYX_ASSIGN(const size_t dim, n.dim(1, x.rank()));
-  PTERYX_ASSIGN(const int64_t index, select_index(n, 2, x[dim]));
-  return selected(x, dim, index);
-}
-Result<Source> select_live(const Node& n) {
-  if (!n.is_live(2)) return select(n, 0);
-  const Dims x = n.in(kX).dims;
-  PTERYX_ASSIGN(const size_t dim, n.dim(1, x.rank()));
-  Source s = selected(x, dim, 1);
-  s.start = n.live(2);
-  s.start_extent = x[dim];
-  return s;
 }
 
 Result<Source> expand(const Node& n, size_t) {
@@ -281,53 +176,6 @@ Result<Source> as_strided(const Node& n, size_t) {
   return from(size, stride, base);
 }
 
-// Results that are runs of entries along a dim.
-
-Result<Source> split_sizes(const Node& n, size_t result) {
-  const Dims x = n.in(kX).dims;
-  PTERYX_ASSIGN(const size_t dim, n.dim(2, x.rank()));
-  PTERYX_ASSIGN(const std::vector<int64_t> sizes, long_ints(n, 1));
-  int64_t start = 0;
-  int64_t sum = 0;
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] < 0)
-      return does_not_fit(n, fmt::format("split_sizes: expected sizes, got {}", sizes[i]));
-    if (i < result) start += sizes[i];
-    sum += sizes[i];
-  }
-  if (sizes.size() != n.out_count() || sum != x[dim]) {
-    return does_not_fit(
-        n, fmt::format("split_sizes: {} sizes of sum {} for {} results of {} entries", sizes.size(),
-                       sum, n.out_count(), x[dim]));
-  }
-  return sliced(x, dim, {start, sizes[result], 1});
-}
-
-Result<Source> split(const Node& n, size_t result) {
-  const Dims x = n.in(kX).dims;
-  PTERYX_ASSIGN(const int64_t size, n.integer(1));
-  PTERYX_ASSIGN(const size_t dim, n.dim(2, x.rank()));
-  if (size < 0 || (size == 0 && x[dim] != 0))
-    return does_not_fit(n, fmt::format("split_size: got {}", size));
-  const int64_t count = x[dim] == 0 ? 1 : (x[dim] - 1) / std::max<int64_t>(size, 1) + 1;
-  if (count != static_cast<int64_t>(n.out_count())) {
-    return does_not_fit(n, fmt::format("{} entries in runs of {} give {} results, the file has {}",
-                                       x[dim], size, count, n.out_count()));
-  }
-  const int64_t start = static_cast<int64_t>(result) * size;
-  return sliced(x, dim, {start, std::min(size, x[dim] - start), 1});
-}
-
-Result<Source> unbind(const Node& n, size_t result) {
-  const Dims x = n.in(kX).dims;
-  PTERYX_ASSIGN(const size_t dim, n.dim(1, x.rank()));
-  if (x[dim] != static_cast<int64_t>(n.out_count())) {
-    return does_not_fit(n, fmt::format("dim {} has {} entries, the file has {} results", dim,
-                                       x[dim], n.out_count()));
-  }
-  return selected(x, dim, static_cast<int64_t>(result));
-}
-
 constexpr int64_t kMaxFactor = 1 << 15;
 
 // [.., c*r*r, h, w] -> [.., c, h*r, w*r]
@@ -378,11 +226,6 @@ Result<Source> pixel_unshuffle(const Node& n, size_t) {
 constexpr Arg kDimsArgs[] = {in("x"), ints("dims"), out("y")};
 constexpr Arg kTwoDims[] = {in("x"), number("dim0"), number("dim1"), out("y")};
 constexpr Arg kMatrix[] = {in("x", kAnyType, 0, 2), out("y")};
-constexpr Arg kSlice[] = {in("x", kAnyType, 1),   number("dim"),           optional_number("start"),
-                          optional_number("end"), optional_number("step"), out("y")};
-constexpr Arg kNarrow[] = {in("x", kAnyType, 1), number("dim"), number("start"), number("length"),
-                           out("y")};
-constexpr Arg kSelect[] = {in("x", kAnyType, 1), number("dim"), number("index"), out("y")};
 constexpr Arg kExpand[] = {in("x"), ints("size"), any("implicit"), out("y")};
 constexpr Arg kUnfold[] = {in("x", kAnyType, 1), number("dimension"), number("size"),
                            number("step"), out("y")};
@@ -390,11 +233,6 @@ constexpr Arg kDiagonal[] = {in("x", kAnyType, 2), number("offset"), number("dim
                              out("y")};
 constexpr Arg kStrided[] = {in("x"), ints("size"), ints("stride"),
                             optional_number("storage_offset"), out("y")};
-constexpr Arg kSplitSizes[] = {in("x", kAnyType, 1), ints("split_sizes"), number("dim"),
-                               out_list_like_x("y")};
-constexpr Arg kSplit[] = {in("x", kAnyType, 1), number("split_size"), number("dim"),
-                          out_list_like_x("y")};
-constexpr Arg kUnbind[] = {in("x", kAnyType, 1), number("dim"), out_list_like_x("y")};
 constexpr Arg kPixels[] = {in("x", kAnyType, 3), number("factor"), out("y")};
 
 constexpr MovementRow kRows[] = {
@@ -404,20 +242,11 @@ constexpr MovementRow kRows[] = {
      permute},
     {"aten.transpose_copy.int", {"aten::transpose_copy.int_out"}, kTwoDims, transpose},
     {"aten.t_copy.default", {"aten::t_copy.out"}, kMatrix, t},
-    {"aten.slice_copy.Tensor", {"aten::slice_copy.Tensor_out"}, kSlice, slice, slice_live},
-    {"aten.narrow_copy.default", {"aten::narrow_copy.out"}, kNarrow, narrow},
-    {"aten.select_copy.int", {"aten::select_copy.int_out"}, kSelect, select, select_live},
     {"aten.expand_copy.default", {"aten::expand_copy.out"}, kExpand, expand},
     {"aten.flip.default", {"aten::flip.out"}, kDimsArgs, flip},
     {"aten.unfold_copy.default", {"aten::unfold_copy.out"}, kUnfold, unfold},
     {"aten.diagonal_copy.default", {"aten::diagonal_copy.out"}, kDiagonal, diagonal},
     {"aten.as_strided_copy.default", {"aten::as_strided_copy.out"}, kStrided, as_strided},
-    {"aten.split_with_sizes_copy.default",
-     {"aten::split_with_sizes_copy.out"},
-     kSplitSizes,
-     split_sizes},
-    {"aten.split_copy.Tensor", {"aten::split_copy.Tensor_out"}, kSplit, split},
-    {"aten.unbind_copy.int", {"aten::unbind_copy.int_out"}, kUnbind, unbind},
     {"aten.pixel_shuffle.default", {"aten::pixel_shuffle.out"}, kPixels, pixel_shuffle},
     {"aten.pixel_unshuffle.default", {"aten::pixel_unshuffle.out"}, kPixels, pixel_unshuffle},
 };

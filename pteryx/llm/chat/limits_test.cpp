@@ -1,105 +1,26 @@
 // Templates that try to take all memory or all time: each is refused, with the line, before it does
 // either.
 // SPDX-License-Identifier: BSD-3-Clause
-#include <algorithm>
-#include <array>
-#include <cstdio>
-#include <ctime>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <gtest/gtest.h>
 
 #include "pteryx/llm/chat/template.h"
+#include "pteryx/llm/testing/render_alone.h"
 
 namespace pteryx::llm::chat {
 namespace {
 
-// A sanitizer keeps freed memory back and takes several times as long.
-#ifdef __SANITIZE_ADDRESS__
-constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-constexpr bool kSanitized = __has_feature(address_sanitizer);
-#else
-constexpr bool kSanitized = false;
-#endif
+using testing::kSanitized;
+using testing::Outcome;
+using testing::render_alone;
+
 constexpr long kMostKib = kSanitized ? 1024L * 1024 : 64L * 1024;
 constexpr double kLongestSeconds = kSanitized ? 10 : 1;
 constexpr uint64_t kMostWork = RenderOptions().most_work / (kSanitized ? 10 : 1);
-
-struct Outcome {
-  bool ended = false;  // or killed by a signal
-  bool accepted = false;
-  std::string message;
-  double seconds = 0;
-  long peak_kib = 0;
-};
-
-// Of this process, on a processor: how busy the machine is does not count.
-double seconds() {
-  timespec t = {};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
-}
-
-long peak_kib() {
-  rusage usage = {};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_maxrss;
-}
-
-// Reads and renders a template in a process of its own, for its peak memory alone.
-Outcome render_alone(const std::string& source) {
-  std::array<int, 2> ends{};
-  if (pipe(ends.data()) != 0) return {};
-  const pid_t child = fork();
-  if (child == 0) {
-    if (!kSanitized) {
-      const rlimit space = {rlim_t{2} << 30, rlim_t{2} << 30};
-      setrlimit(RLIMIT_AS, &space);
-    }
-    const rlimit time = {20, 20};
-    setrlimit(RLIMIT_CPU, &time);
-    const long before = peak_kib();
-    const double start = seconds();
-    const auto parsed = Template::parse(source);
-    const auto text =
-        parsed.ok() ? parsed->render({}, {.most_work = kMostWork}) : Result<std::string>(Status());
-    const double took = seconds() - start;
-    const bool accepted = parsed.ok() && text.ok();
-    const std::string_view message = accepted      ? std::string_view()
-                                     : parsed.ok() ? text.status().message()
-                                                   : parsed.status().message();
-    FILE* const out = fdopen(ends[1], "w");
-    std::fprintf(out, "%d %f %ld ", accepted ? 1 : 0, took, peak_kib() - before);
-    std::fprintf(out, "%.*s", static_cast<int>(std::min<size_t>(message.size(), 4000)),
-                 message.data());
-    std::fclose(out);
-    _exit(0);
-  }
-  close(ends[1]);
-  std::string answer;
-  std::array<char, 4096> buffer{};
-  for (ssize_t n = 0; (n = read(ends[0], buffer.data(), buffer.size())) > 0;) {
-    answer.append(buffer.data(), static_cast<size_t>(n));
-  }
-  close(ends[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  Outcome o = {.ended = WIFEXITED(status)};
-  int accepted = 0;
-  int read_chars = 0;
-  std::sscanf(answer.c_str(), "%d %lf %ld %n", &accepted, &o.seconds, &o.peak_kib, &read_chars);
-  o.accepted = accepted != 0;
-  o.message = answer.substr(static_cast<size_t>(read_chars));
-  return o;
-}
 
 std::string repeated(std::string_view text, size_t times) {
   std::string out;
@@ -149,7 +70,7 @@ struct Case {
 
 void expect_refused(const std::vector<Case>& cases) {
   for (const Case& c : cases) {
-    const Outcome o = render_alone(c.source);
+    const Outcome o = render_alone(c.source, kMostWork);
     const std::string shown = c.name + ": " + c.source.substr(0, 300);
     EXPECT_TRUE(o.ended) << "killed: " << shown;
     if (!o.ended) continue;
@@ -374,7 +295,7 @@ TEST(TemplateLimits, MessagesAreShort) {
 TEST(TemplateLimits, SourcesTakeLittleToHold) {
   for (const std::string_view part :
        {"{{1}}", "{%if 1%}{%endif%}", "{{[1,1,1,1,1,1,1,1]}}", "{{a}}"}) {
-    const Outcome o = render_alone(repeated(part, (256 << 10) / part.size()));
+    const Outcome o = render_alone(repeated(part, (256 << 10) / part.size()), kMostWork);
     EXPECT_TRUE(o.accepted) << part << o.message;
     EXPECT_LT(o.peak_kib, kMostKib) << part;
     EXPECT_LT(o.seconds, kLongestSeconds) << part;
@@ -402,9 +323,9 @@ TEST(TemplateLimits, LongConversationsAreRendered) {
       messages.push_back({i % 2 == 0 ? "user" : "assistant",
                           "<think>no</think> " + std::string(static_cast<size_t>(size), 'x')});
     }
-    const double start = seconds();
+    const double start = testing::processor_seconds();
     const auto text = render_chat(*parsed, messages, {});
-    const double took = seconds() - start;
+    const double took = testing::processor_seconds() - start;
     ASSERT_TRUE(text.ok()) << count << ": " << text.status().message();
     EXPECT_GT(text->size(), static_cast<size_t>(count) * static_cast<size_t>(size) * 2);
     EXPECT_LT(took, kLongestSeconds) << count;

@@ -66,9 +66,9 @@ int64_t Draw::dim_of(size_t rank) {
 
 std::vector<Generator> every_generator() {
   std::vector<Generator> all;
-  for (const auto family :
-       {attention_generators, elementwise_generators, image_generators, indexing_generators,
-        linear_generators, movement_generators, reduction_generators}) {
+  for (const auto family : {attention_generators, elementwise_generators, embedding_generators,
+                            image_generators, indexing_generators, linear_generators,
+                            movement_generators, quantised_generators, reduction_generators}) {
     for (Generator& g : family()) all.push_back(std::move(g));
   }
   return all;

@@ -60,10 +60,12 @@ struct Generator {
 // One function for each file of generators.
 std::vector<Generator> attention_generators();
 std::vector<Generator> elementwise_generators();
+std::vector<Generator> embedding_generators();
 std::vector<Generator> image_generators();
 std::vector<Generator> indexing_generators();
 std::vector<Generator> linear_generators();
 std::vector<Generator> movement_generators();
+std::vector<Generator> quantised_generators();
 std::vector<Generator> reduction_generators();
 std::vector<Generator> every_generator();
 
