@@ -2,6 +2,7 @@
 #include "pteryx/ops/sample/sample.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -46,6 +47,11 @@ Status shape(const Node& n, Shapes& s) {
   return s.set({1, 1});
 }
 
+int64_t lanes_of(const gpu::Caps& caps) {
+  const uint32_t lanes = caps.subgroups ? std::bit_floor(std::min(caps.subgroup_min, 32U)) : 0;
+  return lanes < 4 ? 0 : lanes;
+}
+
 Status plan(const Node& n, Plan& p) {
   const Tensor logits = n.in(kLogits);
   const int64_t vocabulary = logits.dim(-1);
@@ -59,6 +65,7 @@ Status plan(const Node& n, Plan& p) {
                                      .start = start.word};
   return p.dispatch(n, {.shader = &shaders::sample,
                         .options = {{"threads", p.caps().max_invocations >= 1024 ? 1024 : 256},
+                                    {"lanes", lanes_of(p.caps())},
                                     {"counters", kCounters}},
                         .bind = {{"logits", logits},
                                  {"settings", n.in(kSettings)},

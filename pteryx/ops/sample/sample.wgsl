@@ -9,6 +9,7 @@
 // Host guarantees: start + count <= size of history. params.start is live; `first` is the first element of the last row.
 // `partial` has counters, which are 0 and are left so, a number for each id, and two words for each workgroup.
 #option threads 256 | 1024
+#option lanes 0 | 4 | 8 | 16 | 32  // see best.wgsl
 #option counters 1..4096  // words of partial before the first that is data
 #option live_slots
 #tensor logits read f16 | f32
@@ -28,8 +29,8 @@ struct Params { vocabulary: u32, blocks: u32, first: u32, count: u32, start: u32
 const block = 1024u;
 const z_from = $(counters)u;
 const nothing = 0xffffffffu;
+const spoiled = 0xffffffffu;  // the key of a logit that is no number to draw by: no number has it
 var<workgroup> seen: array<atomic<u32>, block>;
-var<workgroup> spoiled: atomic<u32>;           // by a logit, or by a workgroup that met one
 var<workgroup> is_last: u32;
 var<workgroup> low: array<atomic<u32>, 256>;   // of a digit: how many, or their share
 var<workgroup> high: array<atomic<u32>, 256>;  // carries of the share
@@ -50,13 +51,6 @@ fn mark(token: i32, base: u32) {
   if (at < block) { atomicAdd(&seen[at], 1u); }
 }
 
-fn key_of(v: f32) -> u32 {
-  let bits = bitcast<u32>(v);
-  return select(bits | 0x80000000u, ~bits, (bits >> 31u) == 1u);
-}
-fn number_of(key: u32) -> f32 {
-  return bitcast<f32>(select(~key, key & 0x7fffffffu, (key >> 31u) == 1u));
-}
 fn share_of(difference: f32) -> u32 {
   if (difference < -21.0) { return 0u; }
   return u32(exp(min(difference, 0.0)) * 1073741824.0 + 0.5);
@@ -138,44 +132,39 @@ fn share_sum(digit: u32) -> f32 { return f32(atomicLoad(&high[digit])) * 4294967
 fn scale(s: Settings, unit: u32, local: u32) {
   let base = unit * block;
   let held_back = s.repetition != 1.0 || s.presence != 0.0 || s.frequency != 0.0;
-  for (var i = local; i < block; i += threads) { atomicStore(&seen[i], 0u); }
-  if (local == 0u) { atomicStore(&spoiled, 0u); }
-  workgroupBarrier();
   if (held_back) {
+    for (var i = local; i < block; i += threads) { atomicStore(&seen[i], 0u); }
+    workgroupBarrier();
     let end = u32(live(params.start)) + params.count;
     let begin = select(0u, end - min(end, s.window), s.window > 0u);
     for (var i = begin + local; i < end; i += threads) { mark(load_history(i), base); }
+    workgroupBarrier();
   }
-  workgroupBarrier();
-  var highest = lowest;
-  var highest_id = base;
+  var highest = Best(0u, nothing);
   var old = 0u;
   for (var i = local; i < block; i += threads) {
     let id = base + i;
     if (id >= params.vocabulary) { break; }
     var v = load_logits(params.first + id);
-    if (is_spoiled(v)) { atomicStore(&spoiled, 1u); }
-    let times = atomicLoad(&seen[i]);
-    if (times > 0u) {
-      v = select(v * s.repetition, v / s.repetition, v > 0.0);
-      v -= s.presence + s.frequency * f32(times);
+    let is_bad = is_spoiled(v);
+    if (held_back) {
+      let times = atomicLoad(&seen[i]);
+      if (times > 0u) {
+        v = select(v * s.repetition, v / s.repetition, v > 0.0);
+        v -= s.presence + s.frequency * f32(times);
+      }
     }
     if (s.temperature > 0.0) { v /= s.temperature; }
     let allowed = (s.vocabulary == 0u || id < s.vocabulary) && abs(v) <= 3.4028234e38;
     v = select(lowest, v, allowed);
     if (s.temperature > 0.0) { old |= atomicExchange(&partial[z_from + id], bitcast<u32>(v)); }
-    if (v > highest) {
-      highest = v;
-      highest_id = id;
-    }
+    highest = better(highest, Best(select(key_of(v), spoiled, is_bad), id));
   }
-  best[local] = highest;
-  best_id[local] = highest_id;
-  reduce_best(local);
+  highest = reduce_best(local, highest);
   if (local == 0u) {
     let at = z_from + params.vocabulary + unit * 2u;
-    old |= atomicExchange(&partial[at], bitcast<u32>(best[0]));
-    old |= atomicExchange(&partial[at + 1u], select(best_id[0], nothing, atomicLoad(&spoiled) != 0u));
+    old |= atomicExchange(&partial[at], highest.key);
+    old |= atomicExchange(&partial[at + 1u], highest.id);
   }
   if (old == 0xffffffffu) { is_last = 2u; }  // written again by the caller: only so that the exchanges are waited for
 }
@@ -192,31 +181,19 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   if (local == 0u) {
     is_last = select(0u, 1u, atomicAdd(&partial[0], 1u) == params.blocks - 1u);
     if (is_last == 1u) { atomicStore(&partial[0], 0u); }
-    atomicStore(&spoiled, 0u);
   }
   if (workgroupUniformLoad(&is_last) == 0u) { return; }
   storageBarrier();
-  var highest = lowest;
-  var highest_id = nothing;
+  var highest = Best(0u, nothing);
   for (var i = local; i < params.blocks; i += threads) {
     let at = z_from + params.vocabulary + i * 2u;
-    let v = number_at(at);
-    let id = atomicLoad(&partial[at + 1u]);
-    if (id == nothing) { atomicStore(&spoiled, 1u); }
-    if (v > highest || highest_id == nothing) {
-      highest = v;
-      highest_id = id;
-    }
+    highest = better(highest, Best(atomicLoad(&partial[at]), atomicLoad(&partial[at + 1u])));
   }
-  best[local] = highest;
-  best_id[local] = highest_id;
-  reduce_best(local);
-  let peak = best[0];
-  let peak_id = best_id[0];
-  let none = peak == lowest || atomicLoad(&spoiled) != 0u;
-  workgroupBarrier();
+  let top = reduce_best(local, highest);
+  let peak = number_of(top.key);
+  let none = top.key == key_of(lowest) || top.key == spoiled;
   if (!(s.temperature > 0.0)) {
-    if (local == 0u) { y[0] = select(peak_id, nothing, none); }
+    if (local == 0u) { y[0] = select(top.id, nothing, none); }
     return;
   }
   var bottom = 0u;
@@ -225,19 +202,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   bottom = max(bottom, key_of(peak + log(max(s.min_p, 1e-30))));
   let kept = number_of(bottom);
   let position = u32(live(params.start)) + params.count;
-  highest = lowest;
-  highest_id = peak_id;
+  highest = Best(0u, top.id);
   for (var id = local; id < params.vocabulary; id += threads) {
     let v = number_at(z_from + id);
     if (!(v >= kept) || v == lowest) { continue; }
-    let score = v - peak + noise(s, position, id);
-    if (score > highest) {
-      highest = score;
-      highest_id = id;
-    }
+    highest = better(highest, Best(key_of(v - peak + noise(s, position, id)), id));
   }
-  best[local] = highest;
-  best_id[local] = highest_id;
-  reduce_best(local);
-  if (local == 0u) { y[0] = select(best_id[0], nothing, none); }
+  workgroupBarrier();
+  let drawn = reduce_best(local, highest);
+  if (local == 0u) { y[0] = select(drawn.id, nothing, none); }
 }

@@ -92,6 +92,16 @@ TEST(Sample, EverySettingFollowsTheDefinition) {
   }
 }
 
+TEST(Sample, DrawsTheSameWithoutSubgroups) {
+  const auto without = [](gpu::Caps& caps) { caps.subgroups = false; };
+  for (const float temperature : {0.0F, 0.8F}) {
+    const Draw d{.logits = logits(2500, 5), .settings = {.temperature = temperature, .top_k = 9}};
+    const TestTensor want =
+        make(DType::kI32, {1, 1}, [&](int64_t) { return double(draw(d, Where::kCpu)); });
+    expect_route(make_case(d), "", {want}, {0, 0}, without);
+  }
+}
+
 TEST(Sample, TokensOfTheCallEnterTheHistory) {
   const TestTensor tokens = make(DType::kI64, {1, 3}, [](int64_t i) { return double(7 + i); });
   const TestTensor before = make(DType::kI32, {64}, [](int64_t i) { return double(-i); });
