@@ -162,4 +162,15 @@ Runner::Runner(graph::Graph g, const RunOptions& options) : constants_(device(),
 
 void Runner::run() { must(blocking::run(*method_, *device(), {})); }
 
+double Runner::gpu_us() {
+  Profile profile(device(), Profile::Detail::kSubmits);
+  must(method_->runner().begin(
+      {.state = &method_->states().state(), .profiler = &profile.profiler()}));
+  must(gpu::finish(*device(), method_->runner()));
+  must(gpu::finish(*device(), profile));
+  double us = 0;
+  for (const Profile::GpuSpan& span : profile.gpu()) us += span.end_us - span.begin_us;
+  return us;
+}
+
 }  // namespace pteryx::bench

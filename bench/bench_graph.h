@@ -47,7 +47,8 @@ struct RunOptions {
 class Runner {
  public:
   explicit Runner(graph::Graph g, const RunOptions& options = {});
-  void run();  // and wait
+  void run();       // and wait
+  double gpu_us();  // of a run, on the GPU; 0 where it has no timestamps
   uint64_t dispatches() const { return dispatches_; }
 
  private:

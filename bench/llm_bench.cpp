@@ -81,7 +81,7 @@ void attention(benchmark::State& state, DType cache, const RunOptions& options) 
 }
 
 void add_products() {
-  for (const int64_t m : {1, 4}) {
+  for (const int64_t m : {1, 2, 4, 8}) {
     auto* const b =
         benchmark::RegisterBenchmark("gemv/q4", [](benchmark::State& s) { product(s, {}); });
     for (const int64_t n : {512, 2048, 3072, 8192, 16384, 128256}) b->Args({m, 2048, n});
@@ -96,7 +96,7 @@ void add_products() {
     auto* const b =
         benchmark::RegisterBenchmark(name, [options](benchmark::State& s) { product(s, options); });
     b->ArgNames({"m", "k", "n"});
-    for (const int64_t m : {1, 4, 8, 9, 12, 16, 32, 64, 128, 512, 2048}) {
+    for (const int64_t m : {1, 2, 4, 8, 9, 12, 16, 17, 32, 33, 64, 65, 96, 128, 512, 2048}) {
       b->Args({m, 2048, 16384})->Args({m, 2048, 2048})->Args({m, 8192, 2048});
       b->Args({m, 2048, 3072});
     }

@@ -8,7 +8,9 @@
 
 namespace pteryx::bench {
 
-// Times `nodes` equal nodes in one submit; `bytes` and `flops` are those of one node.
+// Times `nodes` equal nodes in one submit; `bytes` and `flops` are those of one node. `us` is what
+// the host waits for one, with what it takes to encode it, `gpu_us` what the GPU takes; rates are
+// by the latter where there are timestamps.
 void measure(benchmark::State& state, graph::Graph g, int nodes, double bytes, double flops,
              const RunOptions& options = {});
 
