@@ -154,8 +154,8 @@ class Device {
                        uint64_t size) = 0;
 
   // One encoder, one compute pass (none if there are no dispatches), then the copies, one submit;
-  // two where dispatches are many. One whose grid has a zero is left out. Reports errors that
-  // callbacks recorded since the last call.
+  // several where dispatches are many and no read is under way. One whose grid has a zero is left
+  // out. Reports errors that callbacks recorded since the last call.
   virtual Status submit(std::span<const Dispatch> dispatches, std::span<const Copy> copies) = 0;
 
   // Timers are there where caps().timestamps says so (kUnsupported elsewhere), and have room for so

@@ -242,8 +242,17 @@ TEST(Device, RunsLongChainsInOrder) {
   const Counters before = device->counters();
   ASSERT_TRUE(device->submit(chain, {}).ok());
   EXPECT_EQ(device->counters().dispatches - before.dispatches, kLinks);
-  EXPECT_EQ(device->counters().submits - before.submits, 2U);
+  EXPECT_EQ(device->counters().submits - before.submits, 3U);
   EXPECT_EQ(values_from<uint32_t>(*device, ends[0], 1), std::vector{want});
+  // Who waits for a result has given it work already.
+  const BufferId result =
+      buffer_or_die(*device, {.size = 4, .kind = BufferKind::kReadback, .label = "result"});
+  const Result<Ticket> ticket = device->read(result, 0, 4);
+  ASSERT_TRUE(ticket.ok()) << ticket.status().message();
+  const Counters busy = device->counters();
+  ASSERT_TRUE(device->submit(chain, {}).ok());
+  EXPECT_EQ(device->counters().submits - busy.submits, 1U);
+  device->release(*ticket);
 }
 
 TEST(Device, RunsFoldedGrids) {

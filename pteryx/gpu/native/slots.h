@@ -52,6 +52,8 @@ class Slots {
     free_.push_back(index);
   }
 
+  bool empty() const { return free_.size() == slots_.size(); }
+
   template <typename Visit>
   void for_each(Visit visit) {
     for (Slot& slot : slots_) {
