@@ -76,9 +76,11 @@ class Simplifier {
  public:
   Simplifier(Graph& g, const OpLookup& ops) : g_(g), ops_(ops), uses_(g) {}
 
+  void undo_casts() {
+    for (Node& n : g_.nodes) undo_cast(n);
+  }
   void run() {
     for (Node& n : g_.nodes) {
-      if (undo_cast(n)) continue;
       if (order_of(g_, n)) {
         if (!undo_order(n)) join_orders(n);
       } else {
@@ -100,17 +102,16 @@ class Simplifier {
   }
 
   // Halves, as floats, as halves.
-  bool undo_cast(Node& n) {
-    if (!is_float_cast(g_, n)) return false;
+  void undo_cast(Node& n) {
+    if (!is_float_cast(g_, n)) return;
     const Node* before = maker(n.args[0]);
-    if (before == nullptr || !is_float_cast(g_, *before)) return false;
+    if (before == nullptr || !is_float_cast(g_, *before)) return;
     const ValueId from = before->args[0];
     if (g_.tensor(from)->dtype != g_.tensor(n.args.back())->dtype ||
         size_bytes(g_.tensor(n.args[0])->dtype) <= size_bytes(g_.tensor(from)->dtype) ||
         !uses_.stable(from) || !uses_.stable(n.args.back()))
-      return false;
+      return;
     make_view(n, from);
-    return true;
   }
 
   // Back over other permutations and over dims of 1, as long as there is something; where all of
@@ -332,6 +333,13 @@ void drop_unread_moves(Graph& g, const std::vector<uint32_t>& before) {
     }
   }
   erase_nodes(g, gone);
+}
+
+void undo_casts(Graph& g, const OpLookup& ops) {
+  if (!has_fixed_sizes(g) || ops.find(kViewOp) == nullptr) return;
+  const std::vector<uint32_t> before = all_reads(g);
+  Simplifier(g, ops).undo_casts();
+  drop_unread_moves(g, before);
 }
 
 void simplify_movement(Graph& g, const OpLookup& ops) {

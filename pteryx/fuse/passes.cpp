@@ -8,6 +8,7 @@ using namespace graph;  // NOLINT(google-build-using-namespace): the graph is wh
 std::vector<SplitWeight> run_passes(Graph& g, const OpLookup& ops, const PassOptions& options) {
   if (options.fuse && !g.has_jumps) {
     drop_narrowing(g);
+    undo_casts(g, ops);  // before patterns that stop at them
     fuse_silu(g, ops);
     fuse_attention(g, ops);
     simplify_movement(g, ops);  // with what attention has made

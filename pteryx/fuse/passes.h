@@ -39,8 +39,10 @@ void drop_narrowing(Graph& g);
 // x * sigmoid(x) -> silu(x); silu(x) * y -> one node.
 void fuse_silu(Graph& g, const OpLookup& ops);
 
-// Permutations and casts that move nothing or undo each other -> views; products with transposed
-// constants -> linear layers.
+// Halves that become floats and halves again, as between delegates -> views.
+void undo_casts(Graph& g, const OpLookup& ops);
+// Permutations that move nothing or undo each other -> views; products with transposed constants ->
+// linear layers.
 void simplify_movement(Graph& g, const OpLookup& ops);
 // Products, a softmax and what guards it -> attention, over heads where they are.
 void fuse_attention(Graph& g, const OpLookup& ops);
