@@ -126,7 +126,8 @@ Status NativeDevice::put(const BufferSlot& slot, uint64_t offset, Bytes bytes) {
   const uint64_t body = bytes.size() / 4 * 4;
   const uint64_t tail = bytes.size() - body;
   WGPUBuffer const handle = slot.handle.get();
-  if (is_filling(slot)) send_upload();  // what is written now comes after it
+  // What is written now comes after what is there.
+  if (is_filling(slot, offset, align_up(bytes.size(), 4))) send_upload();
   for (uint64_t at = 0; at < body && errors_.empty();) {
     const uint64_t n = std::min(body - at, kFlushBytes);
     fn().QueueWriteBuffer(queue_.get(), handle, offset + at, bytes.data() + at, n);

@@ -148,7 +148,8 @@ class NativeDevice final : public Device {
   Result<UploadSlot*> free_upload();
   void send_upload();
   Result<bool> upload_part(const BufferSlot& slot, SourceWrite& w);  // false: ask again
-  bool is_filling(const BufferSlot& slot) const;  // with bytes that are not sent yet
+  // With bytes for that range that are not sent yet.
+  bool is_filling(const BufferSlot& slot, uint64_t offset, uint64_t size) const;
   void forget_upload(const BufferSlot& slot);
   void drop_uploads();
   void end_uploads();

@@ -130,10 +130,12 @@ Result<bool> NativeDevice::upload_part(const BufferSlot& slot, SourceWrite& w) {
   return true;
 }
 
-bool NativeDevice::is_filling(const BufferSlot& slot) const {
+bool NativeDevice::is_filling(const BufferSlot& slot, uint64_t offset, uint64_t size) const {
   return filling_ != nullptr &&
-         std::ranges::any_of(filling_->parts,
-                             [&](const UploadSlot::Part& p) { return p.to == slot.handle.get(); });
+         std::ranges::any_of(filling_->parts, [&](const UploadSlot::Part& p) {
+           return p.to == slot.handle.get() && p.offset < offset + size &&
+                  offset < p.offset + p.size;
+         });
 }
 
 void NativeDevice::forget_upload(const BufferSlot& slot) {

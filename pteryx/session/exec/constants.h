@@ -20,8 +20,10 @@
 
 namespace pteryx::exec {
 
-// A buffer is known at once, so that plans can bind it; its bytes are there once advance() has said
-// so. Uploads come before other layouts, which are made from uploaded buffers.
+// A place is known at once, so that plans can bind it; its bytes are there once advance() has said
+// so. Uploads come before other layouts, which are made from uploaded constants. What is uploaded
+// lies in few buffers, because a library looks at every buffer of a dispatch whenever it is encoded
+// and submitted.
 class ConstantPool {
  public:
   // Hears of bytes that reached the device; its error ends advance().
@@ -33,11 +35,15 @@ class ConstantPool {
   const std::shared_ptr<gpu::Device>& device() const { return device_; }
   void on_bytes(OnBytes f) { on_bytes_ = std::move(f); }
 
-  // The buffer of a constant, found or begun.
-  gpu::BufferId upload(const graph::Tensor& t, std::string_view label);
-  // The same bytes in another layout, made from the uploaded buffer by its dispatch.
-  gpu::BufferId relaid(const graph::Tensor& t, gpu::BufferId source,
-                       const ops::PlannedConstant& wanted);
+  struct Wanted {
+    const graph::Tensor* tensor = nullptr;
+    std::string_view label;
+  };
+  // Where each of these constants is, found or begun.
+  std::vector<gpu::Binding> upload(std::span<const Wanted> wanted);
+  // The same bytes in another layout, made from the uploaded ones by its dispatch.
+  gpu::Binding relaid(const graph::Tensor& t, const gpu::Binding& source,
+                      const ops::PlannedConstant& wanted);
   // True once everything asked for is there. Errors: kIo, kMemory, kDevice, kInvalidProgram; what
   // failed is forgotten, and can be asked for again.
   Result<bool> advance();
@@ -49,13 +55,17 @@ class ConstantPool {
     ConstantId id;
     graph::Tensor tensor;
     std::string label;
-    gpu::BufferId buffer;
+    gpu::Binding at;
     std::optional<ConstantBytes> host;  // bytes that change on their way
     size_t part = 0;                    // to be written next, and how much of it was
     uint64_t of_part = 0;
-    uint64_t offset = 0;
+    uint64_t offset = 0;  // from where it is
     uint64_t counted = 0;
     bool done = false;
+  };
+  struct Place {
+    gpu::Binding at;
+    std::shared_ptr<const OwnedBuffer> buffer;  // shared with its neighbours
   };
   struct Relaid {
     RelaidId id;
@@ -66,17 +76,20 @@ class ConstantPool {
     bool done = false;
   };
 
+  void place(std::span<const Wanted> together, uint64_t bytes);
+  void forget(const Upload& u);
+  void forget(const Relaid& r);
   Result<bool> step(Upload& u);
   Result<bool> step(Relaid& r);
   Status write_host(Upload& u);
   Status count(Upload& u);
   template <typename Job>
-  Result<bool> step_all(std::vector<Job>& jobs, auto& made);
+  Result<bool> step_all(std::vector<Job>& jobs);
 
   std::shared_ptr<gpu::Device> device_;
   std::vector<SourcePtr> sources_;
   OnBytes on_bytes_;
-  std::map<ConstantId, OwnedBuffer> buffers_;
+  std::map<ConstantId, Place> places_;
   std::map<RelaidId, OwnedBuffer> relaid_;
   std::vector<Upload> uploads_;
   std::vector<Relaid> relaying_;

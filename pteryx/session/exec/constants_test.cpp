@@ -77,6 +77,99 @@ TEST(Relaid, GivesTheSameNumbersAndIsMadeOnce) {
   EXPECT_EQ(after.submits - before.submits, 2U);  // a new size makes no constant again
 }
 
+// y = x + a + b + ..., of constants whose sizes are no multiples of what offsets are.
+struct Sums {
+  static constexpr int64_t kCount = 12;
+  std::vector<std::vector<float>> values;
+  testing::GraphDraft draft;
+  ValueId x;
+  Sums() {
+    x = draft.tensor({1});
+    const ValueId one = draft.value(int64_t{1});
+    ValueId sum = x;
+    for (uint32_t i = 0; i < kCount; ++i) {
+      values.emplace_back(1 + 37 * i, static_cast<float>(i + 1));
+      const auto n = static_cast<int64_t>(values.back().size());
+      const ValueId c = draft.value(
+          Tensor{.dtype = DType::kF32, .max = {n}, .data = {{i, 0, values.back().size() * 4}}});
+      const ValueId first = draft.tensor({1});
+      const ValueId y = draft.tensor({1});
+      const ValueId zero = draft.value(int64_t{0});
+      draft.call("aten.slice_copy.Tensor",
+                 {c, zero, draft.value(n - 1), draft.value(n), draft.value(int64_t{1}), first});
+      draft.call("aten.add.Tensor", {sum, first, one, y});
+      sum = y;
+    }
+    draft.g.inputs = {x};
+    draft.g.outputs = {sum};
+  }
+  std::vector<SourcePtr> sources() const {
+    std::vector<SourcePtr> all;
+    for (const auto& v : values)
+      all.push_back(std::make_shared<MemorySource>("weight", std::as_bytes(std::span(v))));
+    return all;
+  }
+};
+
+TEST(Constants, LieTogetherInFewBuffers) {
+  Sums sums;
+  const gpu::Counters before = device()->counters();
+  testing::LoadedGraph loaded(std::move(sums.draft.g), sums.sources());
+  ASSERT_TRUE(loaded.status().ok()) << loaded.status().message();
+  // The constants, slots, scalars, params, what is read back.
+  EXPECT_LT(device()->counters().buffers_created - before.buffers_created,
+            static_cast<uint64_t>(Sums::kCount));
+  const std::vector<float> x = {0.5F};
+  const Value inputs[] = {tensor<float>({1}, x)};
+  const auto got = loaded.run(inputs);
+  ASSERT_TRUE(got.ok()) << got.status().message();
+  EXPECT_EQ(got->front().tensor()->as<float>()[0], 0.5F + 78);
+}
+
+// Gives an error in place of its bytes, once.
+class FaultySource final : public Source {
+ public:
+  explicit FaultySource(Bytes bytes) : Source("faulty"), bytes_(bytes) {}
+  uint64_t size() const override { return bytes_.size(); }
+  Result<bool> read(uint64_t offset, MutableBytes out) const override {
+    if (!std::exchange(failed_, true)) return Status(Code::kIo, "a bad sector");
+    std::ranges::copy(bytes_.subspan(offset, out.size()), out.begin());
+    return true;
+  }
+
+ private:
+  Bytes bytes_;
+  mutable bool failed_ = false;
+};
+
+TEST(Constants, WhatLiesWithOneThatFailedCanBeAskedForAgain) {
+  const std::vector<float> values(100, 1.0F);
+  const Bytes bytes = std::as_bytes(std::span(values));
+  std::vector<SourcePtr> sources = {std::make_shared<MemorySource>("good", bytes),
+                                    std::make_shared<FaultySource>(bytes),
+                                    std::make_shared<MemorySource>("good", bytes)};
+  std::vector<Tensor> tensors;
+  std::vector<exec::ConstantPool::Wanted> wanted;
+  for (uint32_t i = 0; i < 3; ++i)
+    tensors.push_back({.dtype = DType::kF32, .max = {100}, .data = {{i, 0, 400}}});
+  for (const Tensor& t : tensors) wanted.push_back({&t, "weight"});
+  const gpu::Counters before = device()->counters();
+  {
+    exec::ConstantPool pool(device(), std::move(sources));
+    pool.upload(wanted);
+    const auto first = pool.advance();
+    ASSERT_FALSE(first.ok());
+    EXPECT_NE(first.status().message().find("a bad sector"), std::string_view::npos);
+    const std::vector<gpu::Binding> at = pool.upload(wanted);
+    EXPECT_EQ(at[0].buffer, at[2].buffer);
+    EXPECT_NE(at[0].offset, at[2].offset);
+    const auto again = pool.advance();
+    ASSERT_TRUE(again.ok()) << again.status().message();
+    EXPECT_TRUE(*again);
+  }
+  EXPECT_EQ(device()->counters().buffers_alive, before.buffers_alive);
+}
+
 // Two pairs of layers that are joined, both beginning with the same weight.
 TEST(Constants, JoinsThatBeginAlikeAreNotTheSame) {
   constexpr int64_t kRows = 4;

@@ -42,12 +42,13 @@ Memory::Memory(const graph::Graph& g, const Layout& layout, std::vector<StateRoo
   if (layout.fault_slots > 0) {
     faults_ = created_.buffer(device_, layout.fault_bytes(), gpu::BufferKind::kStorage, "faults");
   }
+  upload_constants(g, constants);
   for (uint32_t i = 0; i < layout.roots.size(); ++i) {
     const Root& r = layout.roots[i];
     if (r.state) continue;  // of a State
     const std::string_view label = g.label(r.value);
     if (r.gpu && r.constant) {
-      buffers_[i].buffer = constants.upload(*g.tensor(r.value), label);
+      // is uploaded
     } else if (r.gpu && r.inbox != kNoOffset) {
       buffers_[i] = {inbox_.get(), r.inbox, std::max<uint64_t>(r.gpu_bytes, 16)};
     } else if (r.gpu && r.slot != kNone) {
@@ -62,6 +63,19 @@ Memory::Memory(const graph::Graph& g, const Layout& layout, std::vector<StateRoo
       host_[i] = memory_[i].data();
     }
   }
+}
+
+void Memory::upload_constants(const graph::Graph& g, ConstantPool& constants) {
+  std::vector<uint32_t> roots;
+  std::vector<ConstantPool::Wanted> wanted;
+  for (uint32_t i = 0; i < layout_.roots.size(); ++i) {
+    const Root& r = layout_.roots[i];
+    if (r.state || !r.gpu || !r.constant) continue;
+    roots.push_back(i);
+    wanted.push_back({g.tensor(r.value), g.label(r.value)});
+  }
+  const std::vector<gpu::Binding> at = constants.upload(wanted);
+  for (size_t i = 0; i < roots.size(); ++i) buffers_[roots[i]] = at[i];
 }
 
 Result<bool> Memory::advance() {

@@ -47,6 +47,8 @@ class Memory {
   gpu::BufferId faults() const { return faults_.get(); }
 
  private:
+  void upload_constants(const graph::Graph& g, ConstantPool& constants);
+
   const Layout& layout_;
   std::vector<StateRoot> state_;
   std::shared_ptr<gpu::Device> device_;

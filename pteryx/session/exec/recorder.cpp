@@ -335,7 +335,7 @@ void Recorder::add_plan(uint32_t node, NodePlan plan, Draft& d) {
     used->counted = shared_buffer(counted_, plan.counted_bytes, "counted scratch", d.r);
   for (const ops::PlannedConstant& c : plan.constants) {
     used->constants.push_back(
-        constants_.relaid(*graph_.tensor(c.source), memory_.buffer_of(c.source).buffer, c));
+        constants_.relaid(*graph_.tensor(c.source), memory_.buffer_of(c.source), c));
   }
   for (ops::PlannedDispatch& x : plan.dispatches) {
     const uint64_t offset = align_up(d.params.size(), device_->caps().uniform_alignment);
@@ -350,7 +350,7 @@ gpu::Binding Recorder::bound(const Planned& p, const ops::PlannedBinding& b) con
     case ops::PlannedBinding::Kind::kValue: return memory_.buffer_of(b.value);
     case ops::PlannedBinding::Kind::kScratch: return {p.buffers->scratch[b.scratch], 0, 0};
     case ops::PlannedBinding::Kind::kCounted: return {p.buffers->counted, 0, 0};
-    case ops::PlannedBinding::Kind::kConstant: return {p.buffers->constants[b.constant], 0, 0};
+    case ops::PlannedBinding::Kind::kConstant: return p.buffers->constants[b.constant];
     case ops::PlannedBinding::Kind::kFaults: return {memory_.faults(), 0, 0};
     case ops::PlannedBinding::Kind::kScalars: break;
   }

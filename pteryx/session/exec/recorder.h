@@ -92,7 +92,7 @@ class Recorder {
   struct NodeBuffers {
     std::vector<gpu::BufferId> scratch;
     gpu::BufferId counted = gpu::BufferId::kNone;
-    std::vector<gpu::BufferId> constants;
+    std::vector<gpu::Binding> constants;
   };
   struct Planned {
     ops::PlannedDispatch dispatch;
