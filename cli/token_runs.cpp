@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "pteryx/gpu/native/blocking.h"
 #include "pteryx/session/native/blocking.h"
 
 namespace pteryx::cli {
@@ -52,8 +53,13 @@ Result<double> continue_text(llm::Sequence& s, int64_t position, int64_t count) 
     for (; started < count && steps.can_start(); ++started)
       PTERYX_TRY(blocking::start_next(steps, position + 1 + started));
     host += seconds_since(before);
-    auto token = blocking::take(steps);
-    if (!token.ok()) return std::move(token).status();
+    // Asking for a token that is not there yet is waiting; taking it is work.
+    PTERYX_TRY(gpu::wait_until(steps.device(), [&]() -> Result<bool> {
+      const auto asked = std::chrono::steady_clock::now();
+      PTERYX_ASSIGN(const std::optional<TokenId> token, steps.take());
+      if (token) host += seconds_since(asked);
+      return token.has_value();
+    }));
   }
   return host;
 }

@@ -150,7 +150,11 @@ Result<bool> Generator::proceed() {
         break;
       case Phase::kLogits: return take_logits();
       case Phase::kDrawing:
-        if (!wants_more()) return take_token();
+        // A token that is there does not wait for a step to be encoded, while the GPU has work.
+        if (!wants_more() || steps.under_way() > 1) {
+          PTERYX_ASSIGN(const bool taken, take_token());
+          if (taken || !wants_more()) return taken;
+        }
         PTERYX_TRY(steps.start_next(position_));
         ++position_;
         break;

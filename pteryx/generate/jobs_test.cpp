@@ -8,10 +8,12 @@
 #include <gtest/gtest.h>
 
 #include "pteryx/base/testing/late_source.h"
+#include "pteryx/gpu/native/blocking.h"
 #include "pteryx/gpu/testing/compute.h"
 #include "pteryx/gpu/testing/late_device.h"
 #include "pteryx/llm.h"
 #include "pteryx/pteryx.h"
+#include "pteryx/session/steps.h"
 
 namespace pteryx {
 namespace {
@@ -69,6 +71,48 @@ Ids text_of(llm::Generator& g, const llm::GenerateOptions& options, auto&& next_
     if (piece->token) ids.push_back(*piece->token);
   }
   return ids;
+}
+
+// A token that is there is handed out before another step is encoded.
+TEST(Jobs, ReadingDoesNotWaitForEncoding) {
+  const auto device = std::make_shared<gpu::LateDevice>(gpu::shared_device(), 5);
+  llm::ModelOptions options;
+  options.load.device = device;
+  auto model = llm::Model::load(fixture("llm/qwen3_like_q4"), options);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const auto sequence = llm::Sequence::create(**model);
+  ASSERT_TRUE(sequence.ok()) << sequence.status().message();
+  llm::Generator g(**sequence);
+  ASSERT_TRUE(g.begin(Ids{1, 2, 3}, {.max_new_tokens = 20, .ignore_end = true}).ok());
+  ASSERT_TRUE(g.step().ok());
+  const Steps& steps = (*sequence)->steps();
+  device->hold_reads();
+  for (int i = 0; i < kMostTurns && steps.can_start(); ++i) {
+    const auto there = g.advance();
+    ASSERT_TRUE(there.ok());
+    ASSERT_FALSE(*there);
+  }
+  ASSERT_GT(steps.under_way(), 2U);
+  device->let_reads_go();
+  // What is submitted now is done after all of them.
+  gpu::Device& real = *gpu::shared_device();
+  const gpu::BufferId from = gpu::buffer_or_die(real, {.size = 4, .label = "from"});
+  const gpu::BufferId last =
+      gpu::buffer_or_die(real, {.size = 4, .kind = gpu::BufferKind::kReadback, .label = "last"});
+  const gpu::Copy copy{.src = from, .dst = last, .size = 4};
+  ASSERT_TRUE(real.submit({}, {&copy, 1}).ok());
+  const auto ticket = real.read(last, 0, 4);
+  ASSERT_TRUE(ticket.ok() && gpu::wait(real, *ticket).ok());
+  real.release(*ticket);
+  real.destroy(from);
+  real.destroy(last);
+  const uint64_t submits = device->counters().submits;
+  while (steps.under_way() > 1) {
+    const auto there = g.advance();
+    ASSERT_TRUE(there.ok() && *there);
+    EXPECT_TRUE(g.piece().token.has_value());
+    EXPECT_EQ(device->counters().submits, submits);
+  }
 }
 
 TEST(Jobs, AModelIsLoadedAndWritesByAdvanceAlone) {

@@ -24,6 +24,12 @@ class LateDevice final : public Device {
 
   // The next read fails, as on a device that is lost.
   void fail_next_read() { fail_read_ = true; }
+  // No read is done until they are let go; then those that were begun are, as soon as the GPU is.
+  void hold_reads() { held_ = true; }
+  void let_reads_go() {
+    held_ = false;
+    tickets_.clear();
+  }
   uint64_t idled() const { return idled_; }
   uint64_t postponed() const { return postponed_; }  // times that it said "not yet"
 
@@ -79,7 +85,7 @@ class LateDevice final : public Device {
     return begun(tickets_, ticket);
   }
   Result<bool> done(Ticket ticket) override {
-    if (is_late(tickets_, ticket)) return false;
+    if (held_ || is_late(tickets_, ticket)) return false;
     return real_->done(ticket);
   }
   Bytes mapped(Ticket ticket) override { return real_->mapped(ticket); }
@@ -145,6 +151,7 @@ class LateDevice final : public Device {
   Waiting<BindGroupId> bindings_;
   Waiting<Ticket> tickets_;
   bool fail_read_ = false;
+  bool held_ = false;
   uint64_t idled_ = 0;
   uint64_t postponed_ = 0;
 };
