@@ -85,6 +85,9 @@ Status plan_product(const Node& n, Plan& p, const Conv& c, const Tensor& x, cons
 // Routes.
 bool fits_matrix(const Node& n, const gpu::Caps& caps);
 Status plan_matrix(const Node& n, Plan& p);
+bool fits_matrix_halves(const Node& n, const gpu::Caps& caps);
+bool suits_matrix_halves(const Node& n, const gpu::Caps& caps);
+Status plan_matrix_halves(const Node& n, Plan& p);
 bool fits_tile(const Node& n, const gpu::Caps& caps);
 Status plan_tile(const Node& n, Plan& p);
 // F(outputs x outputs, 3 x 3), for 2 and 4 outputs.

@@ -108,6 +108,7 @@ constexpr Route kRoutes[] = {
        return plan_rows<shaders::ConvDirectParams>(n, p, shaders::conv_direct);
      },
      wastes_tiles},
+    {"matrix_halves", fits_matrix_halves, plan_matrix_halves, suits_matrix_halves, Precision::kF16},
     {"matrix", fits_matrix, plan_matrix, nullptr, Precision::kF16},
     {"winograd4", fits_winograd<4>, plan_winograd<4>, suits_winograd<4>},
     {"winograd2", fits_winograd<2>, plan_winograd<2>, suits_winograd<2>},

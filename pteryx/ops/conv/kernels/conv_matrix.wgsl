@@ -1,18 +1,26 @@
 // Convolution as a product of tiles with subgroup matrices, f16 operands and f32 sums: per image and group y[m, n] =
 // finish(sum over k of weight[m, k] * x_of(k, n)), n being positions and x_of the unfolded input, which is gathered into
-// workgroup memory and never stored. One tile of y a workgroup, groups_m x groups_n subgroups of 32, each with the sums of
-// its part in matrices of 16 x 16; the next operands are on their way in registers while these are multiplied.
+// workgroup memory and never stored; from `halves` a load has eight channels of a position, ready to be multiplied. One
+// tile of y a workgroup, groups_m x groups_n subgroups of 32, each with the sums of its part in matrices of 16 x 16; the
+// next operands are on their way in registers while these are multiplied.
 // The sums have names: compilers keep an array of matrices in memory, which costs most of the speed. Matrices are loaded at
 // offsets and strides that are constant, from arrays of their subgroup's own.
 // Roofline: a step of 128 x 128 x 64 is 2 * 128 * 128 * 64 flops on 16 KiB of weights and 32 KiB of f32 x, from the cache.
-// Host guarantees: depth 1; subgroups of 32; weight as conv_pack_halves writes it; items = tiles * splits * batch * groups.
-#option shape square | shallow | wide | large | deep
-#option x_from taps | channels  // the order of k in weight
+// What is gathered costs an address, a bound and a conversion for each element, more than its products: 95 of the 250
+// TFLOP/s that halves allow.
+// Host guarantees: depth 1; subgroups of 32; weight as conv_pack_halves writes it; items = tiles * splits * batch * groups;
+// halves as conv_halves writes them, with in_size what it has made and no padding.
+#option shape square | shallow | wide | large | deep | whole | half
+#option x_from taps | channels | halves  // the order of k in weight; halves: taps
 #option split                   // y are sums, to be merged by conv_merge
 #enable f16
 #enable subgroups
 #enable subgroup_matrix
+#if x_from == halves
+#tensor x raw vec4<u32>
+#else
 #tensor x read f16 | f32
+#end
 #tensor weight raw vec4<u32>
 #include "conv/common/conv.wgsl"
 #if split
@@ -55,11 +63,21 @@
 #let tile_n = 128
 #let depth = 32
 #let groups_n = 2
-#else
+#elif shape == deep
 #let tile_m = 128
 #let tile_n = 128
 #let depth = 64
 #let groups_n = 4
+#elif shape == whole
+#let tile_m = 128
+#let tile_n = 128
+#let depth = 64
+#let groups_n = 2
+#else
+#let tile_m = 64
+#let tile_n = 128
+#let depth = 64
+#let groups_n = 2
 #end
 #let threads = groups_m * groups_n * 32
 #let side_m = tile_m / groups_m  // of a subgroup
@@ -77,18 +95,9 @@ var<workgroup> tile_b: array<array<vec4<u32>, $(side_n * wide)>, $groups_n>;  //
 var<workgroup> tile_sums: array<array<f32, 256>, $(groups_m * groups_n)>;        // a matrix of each subgroup
 #end
 
-fn halves(low: vec4<f32>, high: vec4<f32>) -> vec4<u32> {
-#if x_type == f32
-  // What f16 cannot hold becomes the largest it can.
-  let most = vec4<f32>(65504.0);
-  let a = clamp(low, -most, most);
-  let b = clamp(high, -most, most);
-#else
-  let a = low;
-  let b = high;
+#if x_from != halves
+#include "conv/common/halves.wgsl"
 #end
-  return vec4<u32>(pack2x16float(a.xy), pack2x16float(a.zw), pack2x16float(b.xy), pack2x16float(b.zw));
-}
 #if x_from == channels
 // Of the steps at hand and to come: offset in x, row and column of the kernel entry, 1 if there is such a term.
 var<workgroup> terms: array<array<vec4<i32>, $depth>, 2>;
@@ -110,7 +119,7 @@ fn x_at(first: u32, h0: i32, w0: i32, inside: bool, term: vec4<i32>) -> f32 {
   }
   return load_x(first + u32(term.x));
 }
-#else
+#elif x_from == taps
 fn x_at(at: u32, there: bool) -> f32 {
   if (!there) { return 0.0; }
   return load_x(at);
@@ -145,6 +154,15 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
                 min(m0 + (local + $(i * threads)u) / $(eights)u, params.out_channels - 1u)) * (params.k / 8u) +
       (local + $(i * threads)u) % $(eights)u;
 #end
+#if x_from == halves
+  // Where the first taps of the columns lie that this invocation loads; those beyond the last are the last.
+  let row_x = params.wide_in / 8u;
+#for i in 0..loads_b
+  let column$i = min(n0 + (local + $(i * threads)u) / $(eights)u, positions - 1u);
+  let b_at$i = (z * params.in_size.w + column$i / params.out_size.z * params.stride.y * params.in_size.z +
+                column$i % params.out_size.z * params.stride.z) * row_x + (local + $(i * threads)u) % $(eights)u;
+#end
+#else
   // The column of x that this invocation loads: where its first tap lies.
   let n_in = local % $(tile_n)u;
   let k_in = local / $(tile_n)u;
@@ -153,7 +171,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let w0 = i32((n0 + n_in) % params.out_size.z * params.stride.z) - i32(params.padding.z);
   let plane = params.in_size.w;
   let first = u32(i32(z * params.in_channels * plane) + h0 * i32(params.in_size.z) + w0);
-#if x_from == taps
+#end
+#if x_from != channels
   var channel = begin * $(depth)u % params.wide_in;
   var tap_h = begin * $(depth)u / params.wide_in / params.kernel.z;
   var tap_w = begin * $(depth)u / params.wide_in % params.kernel.z;
@@ -171,15 +190,24 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   var next_a$i: vec4<u32>;
 #end
 #for i in 0..loads_b
+#if x_from == halves
+  var next_b$i: vec4<u32>;
+#else
   var low$i: vec4<f32>;
   var high$i: vec4<f32>;
+#end
 #end
   for (var step = begin; step <= end; step++) {
     if (step < end) {
 #for i in 0..loads_a
       next_a$i = weight[a_at$i + step * $(eights)u];
 #end
-#if x_from == taps
+#if x_from == halves
+      let to_tap = (tap_h * params.dilation.y * params.in_size.z + tap_w * params.dilation.z) * row_x + channel / 8u;
+#for i in 0..loads_b
+      next_b$i = x[b_at$i + to_tap];
+#end
+#elif x_from == taps
       let h = h0 + i32(tap_h * params.dilation.y);
       let w = w0 + i32(tap_w * params.dilation.z);
       let there = inside && h >= 0 && h < i32(params.in_size.y) && w >= 0 && w < i32(params.in_size.z);
@@ -191,6 +219,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       high$i[$e] = x_at(at + $(i * rows_b * 8 + e + 4)u * plane, there && c + $(i * rows_b * 8 + e + 4)u < params.in_channels);
 #end
 #end
+#end
+#if x_from != channels
       channel += $(depth)u;
       if (channel >= params.wide_in) {
         channel = 0u;
@@ -236,7 +266,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
           (local + $(i * threads)u) / $(eights)u % $(side_m)u * $(wide)u + (local + $(i * threads)u) % $(eights)u] = next_a$i;
 #end
 #for i in 0..loads_b
+#if x_from == halves
+      tile_b[(local + $(i * threads)u) / $(eights * side_n)u][
+          (local + $(i * threads)u) / $(eights)u % $(side_n)u * $(wide)u + (local + $(i * threads)u) % $(eights)u] = next_b$i;
+#else
       tile_b[n_in / $(side_n)u][n_in % $(side_n)u * $(wide)u + k_in + $(i * rows_b)u] = halves(low$i, high$i);
+#end
 #end
     }
     workgroupBarrier();
