@@ -55,6 +55,20 @@ TEST(AttentionSizes, Seams) {
   }
 }
 
+// Blocks of 64, 32 and 16 rows, by what fills the GPU.
+TEST(AttentionSizes, TiledBlocks) {
+  const CachedCall c({2, 1, 16, 110, 70, 33}, kF32, kF32);
+  for (const uint32_t processors : {2U, 12U, 132U}) {
+    SCOPED_TRACE(processors);
+    expect_route(
+        c.call().integer(33).integer(1).none().integer(0).flag(true).none().out(kF32, c.q.dims),
+        "tiled", c.want(Rule::kCausal, c.scale()), kAttentionFloat, [&](gpu::Caps& caps) {
+          caps.sizes.processors = processors;
+          caps.software = false;
+        });
+  }
+}
+
 // What attention_decode has for units of eight and four, teams of eight and four, lanes without a
 // column, and caches of other types than the new rows.
 TEST(AttentionSizes, DecodeCuts) {

@@ -24,7 +24,9 @@ constexpr int64_t kBlockRows = 64;   // of q in a workgroup of the routes for ma
 int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t quads(int64_t size) { return div_up(size, 4); }
 int64_t items(const Attention& a) { return a.batch * a.heads * a.rows; }
-int64_t blocks(const Attention& a) { return a.batch * a.heads * div_up(a.rows, kBlockRows); }
+int64_t blocks(const Attention& a, int64_t rows = kBlockRows) {
+  return a.batch * a.heads * div_up(a.rows, rows);
+}
 
 // Keys cut in `count` parts of `keys` each.
 struct Splits {
@@ -330,15 +332,25 @@ constexpr int64_t kTiledMaxSize = 256;  // beyond, its sums do not stay in regis
 
 // How attention_tiled uses workgroup memory.
 struct TiledCut {
-  int64_t keys = 0;     // of a tile; 0: it does not fit
-  bool staged = false;  // rows of q are there too
+  int64_t keys = 0;           // of a tile; 0: it does not fit
+  int64_t rows = kBlockRows;  // of a block
+  bool staged = false;        // rows of q are there too
 };
-TiledCut tiled_cut(int64_t size, const gpu::Caps& caps) {
+// Blocks of 64 rows where there are two for each processor, smaller ones where there are fewer; of
+// 16 only where those of 32 leave half of the processors idle.
+TiledCut tiled_cut(const Attention& a, const gpu::Caps& caps) {
+  constexpr int64_t kPeaks = 128 * 16;
   const auto limit = static_cast<int64_t>(caps.max_workgroup_bytes);
-  const int64_t row = 16 * (quads(size) + 1);
+  const int64_t row = 16 * (quads(a.size) + 1);
   for (const int64_t keys : {32, 16, 8}) {
-    const int64_t bytes = keys * (row + 16 * kBlockRows / 4) + 16;
-    if (bytes <= limit) return {keys, keys == 32 && bytes + kBlockRows * row <= limit};
+    TiledCut cut{.keys = keys};
+    if (keys == 32) {
+      const int64_t processors = caps.sizes.processors;
+      if (blocks(a, 64) < 2 * processors) cut.rows = 2 * blocks(a, 32) < processors ? 16 : 32;
+    }
+    const int64_t bytes = keys * (row + 16 * cut.rows / 4) + kPeaks + 16;
+    cut.staged = keys == 32 && bytes + cut.rows * row <= limit;
+    if (bytes <= limit) return cut;
   }
   return {};
 }
@@ -346,23 +358,28 @@ TiledCut tiled_cut(int64_t size, const gpu::Caps& caps) {
 Status plan_tiled(const Node& n, Plan& p) {
   PTERYX_ASSIGN(const Attention a, read_attention(n));
   PTERYX_TRY(plan_new_rows(n, p));
-  const TiledCut cut = tiled_cut(a.size, p.caps());
+  const TiledCut cut = tiled_cut(a, p.caps());
+  const bool unroll = !p.caps().software && a.size % 16 == 0 && cut.keys == 32;
   Options options = call_options(a);
-  options.set("tile", cut.keys).set("staged", cut.staged ? 1 : 0);
+  options.set("block", cut.rows)
+      .set("tile", cut.keys)
+      .set("staged", cut.staged ? 1 : 0)
+      .set("unrolled", unroll ? 4 : 1);
   const LiveInt start = start_of(n);
-  const auto params = make_params<shaders::AttentionTiledParams>(a, start, blocks(a),
-                                                                 {.count = 1, .keys = a.capacity});
+  const int64_t units = blocks(a, cut.rows);
+  const auto params =
+      make_params<shaders::AttentionTiledParams>(a, start, units, {.count = 1, .keys = a.capacity});
   return p.dispatch(n, {.shader = &shaders::attention_tiled,
                         .options = std::move(options),
                         .bind = call_tensors(n, a),
                         .params = bytes_of(params),
                         .live = {start},
-                        .grid = per_group(blocks(a), p.caps())});
+                        .grid = per_group(units, p.caps())});
 }
 
 bool fits_tiled(const Node& n, const gpu::Caps& caps) {
-  const int64_t size = n.in(0).dim(-1);
-  return size <= kTiledMaxSize && tiled_cut(size, caps).keys > 0;
+  const auto a = read_attention(n);
+  return a.ok() && a->size <= kTiledMaxSize && tiled_cut(*a, caps).keys > 0;
 }
 
 constexpr Route kRoutes[] = {
