@@ -40,43 +40,55 @@ bool is_only_result(const Graph& g, const Node& n) {
   return results == nullptr || results->items.size() == 1;
 }
 
-// The argument that a node rounds when it multiplies, as it came; kNoValue where it has none.
-ValueId rounded(const Graph& g, const Node& n) {
-  if (is_attention(n)) return argument(n, "q");
-  if (!is_linear(n)) return kNoValue;
+// The arguments that a node rounds when it multiplies.
+std::vector<ValueId> rounded(const Graph& g, const Node& n) {
+  if (is_call(n, ops::attention::kPackedOp))
+    return {argument(n, "q"), argument(n, "k"), argument(n, "v")};
+  if (is_attention(n)) return {argument(n, "q")};  // the others are caches
+  if (!is_linear(n)) return {};
   const ValueId norm = argument(n, "norm");  // is taken of x as it is
-  return norm == kNoValue || std::holds_alternative<Null>(g[norm]) ? argument(n, "x") : kNoValue;
+  if (norm != kNoValue && !std::holds_alternative<Null>(g[norm])) return {};
+  return {argument(n, "x")};
 }
 
-// A value, and those that it is a view of, that nothing else reads. Empty where one of them is not
-// to be changed, or where they do not come from an attention, a product or a layer norm.
-std::vector<ValueId> only_read_by(const Graph& g, const Uses& uses, ValueId id) {
-  std::vector<ValueId> values;
-  for (;;) {
-    const Tensor* const t = g.tensor(id);
-    const uint32_t maker = uses.producer(id);
-    if (t == nullptr || t->dtype != DType::kF32 || t->max.empty() || t->max.back() % kVector != 0 ||
-        maker == kNoNode || uses.reads(id) != 1 || !uses.stable(id))
-      return {};
-    values.push_back(id);
-    const Node& n = g.nodes[maker];
-    if (is_attention(n) || is_rotated(n) || is_call(n, kNorm)) return values;
-    if (is_linear(n) && is_only_result(g, n)) return values;
-    if (!is_view(g, n)) return {};
-    id = n.args[0];
-  }
+bool may_be_halves(const Graph& g, const Uses& uses, ValueId id) {
+  const Tensor* const t = g.tensor(id);
+  return t != nullptr && t->dtype == DType::kF32 && !t->max.empty() &&
+         t->max.back() % kVector == 0 && uses.producer(id) != kNoNode && uses.stable(id);
+}
+bool makes_halves(const Graph& g, const Node& n) {
+  return is_attention(n) || is_rotated(n) || is_call(n, kNorm) ||
+         (is_linear(n) && is_only_result(g, n));
 }
 
 }  // namespace
 
 void halve_operands(Graph& g) {
   const Uses uses(g);
-  for (const Node& n : g.nodes) {
-    const ValueId id = rounded(g, n);
-    if (id == kNoValue) continue;
-    for (const ValueId each : only_read_by(g, uses, id))
-      std::get<Tensor>(g.values[index(each)]).dtype = DType::kF16;
+  // How often a value is read by who rounds it, or by a view of which that holds for all reads.
+  std::vector<uint32_t> roundings(g.values.size());
+  const auto is_operand = [&](ValueId id) {
+    return uses.reads(id) > 0 && roundings[index(id)] == uses.reads(id) &&
+           may_be_halves(g, uses, id);
+  };
+  for (size_t i = g.nodes.size(); i-- > 0;) {
+    const Node& n = g.nodes[i];
+    for (const ValueId id : rounded(g, n)) {
+      if (id != kNoValue) ++roundings[index(id)];
+    }
+    if (is_view(g, n) && is_operand(n.args.back())) ++roundings[index(n.args[0])];
   }
+  std::vector<ValueId> halves;
+  for (uint32_t v = 0; v < g.values.size(); ++v) {
+    const ValueId id{v};
+    if (!is_operand(id)) continue;
+    // Through views, all of which are operands, to where it is made.
+    ValueId from = id;
+    while (is_operand(from) && is_view(g, g.nodes[uses.producer(from)]))
+      from = g.nodes[uses.producer(from)].args[0];
+    if (is_operand(from) && makes_halves(g, g.nodes[uses.producer(from)])) halves.push_back(id);
+  }
+  for (const ValueId id : halves) std::get<Tensor>(g.values[index(id)]).dtype = DType::kF16;
 }
 
 }  // namespace pteryx::fuse

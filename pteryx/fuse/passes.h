@@ -66,8 +66,8 @@ void fill_slots(Graph& g, const OpLookup& ops, uint64_t most_bytes);
 // A joined layer that makes queries, keys and values, their rotation and the update of the caches
 // -> one node.
 void rotate_products(Graph& g, const OpLookup& ops);
-// At f16 precision: results of attention and products that only a product reads, or an attention as
-// its queries, are kept in f16, to which it rounds them anyway.
+// At f16 precision: results of norms, attention and products that only products read, or attention
+// as what it multiplies, are kept in f16, to which these round them anyway.
 void halve_operands(Graph& g);
 // Embedding tables and linear layers with constants of more than `most_bytes`: parts of their rows,
 // each a constant, and what puts results together. What cannot be split stays.

@@ -136,6 +136,37 @@ TEST(Passes, OperandsOfProductsAreHalves) {
   }
 }
 
+// Queries, keys and values that one layer makes, seen as heads.
+TEST(Passes, OperandsOfAttentionAreHalves) {
+  for (const bool read_elsewhere : {false, true}) {
+    Draft d;
+    const auto call = [&](std::string_view op, std::vector<ValueId> args, ValueId y) {
+      args.push_back(y);
+      d.g.nodes.push_back({.op = ops::lookup().find(op), .spelling = op, .args = args});
+    };
+    const auto integer = [&](int64_t i) { return d.g.add(i, ""); };
+    const ValueId none = d.g.add(Null{}, "");
+    const ValueId x = d.tensor(DType::kF32, {6, 16});
+    const ValueId weight = d.tensor(DType::kF32, {48, 16});
+    std::get<Tensor>(d.g.values[index(weight)]).data = {{0, 0, 48 * 16 * 4}};
+    const ValueId packed = d.tensor(DType::kF32, {6, 48});
+    const ValueId heads = d.tensor(DType::kF32, {1, 6, 6, 8});
+    const ValueId y = d.tensor(DType::kF32, {1, 6, 2, 8});
+    call("aten.linear.default", {x, weight, none}, packed);
+    call("pteryx.view", {packed}, heads);
+    call("pteryx.attention",
+         {heads, heads, heads, integer(2), integer(0), integer(2), integer(4), none}, y);
+    d.g.inputs = {x};
+    d.g.outputs = {y};
+    if (read_elsewhere) d.g.outputs.push_back(packed);
+    run_passes(d.g, ops::lookup(), {.precision = Precision::kF16});
+    const DType want = read_elsewhere ? DType::kF32 : DType::kF16;
+    EXPECT_EQ(d.g.tensor(packed)->dtype, want);
+    EXPECT_EQ(d.g.tensor(heads)->dtype, want);
+    EXPECT_EQ(d.g.tensor(y)->dtype, DType::kF32);
+  }
+}
+
 // What only casts a constant is no work of a run; what the GPU holds as it is stays.
 TEST(Passes, CastsOfConstantsAreFolded) {
   const auto run = [](DType from, DType to, bool constant, bool output) {
