@@ -210,20 +210,32 @@ bool slice_gpu(const Node& n) {
 
 const Row& row(const Node& n) { return *static_cast<const Row*>(n.def().row); }
 
+// All pieces, and where they lie in their sources, are whole units of so many elements.
+bool comes_in(int64_t unit, const Join& j) {
+  return std::ranges::all_of(j.pieces, [&](const Piece& piece) {
+    return piece.length % unit == 0 && piece.stride % unit == 0 && piece.offset % unit == 0;
+  });
+}
+
 // Pieces [first, first + count) of the join, whose rows start `start` elements into the rows of y.
 Status dispatch(const Node& n, Plan& p, const Join& j, std::span<const Piece> pieces,
                 int64_t start) {
   const Tensor y = n.out();
-  const auto lanes = static_cast<int64_t>(4 / size_bytes(y.dtype));
-  shaders::JoinParams params{.n = u32(y.numel()), .row = u32(j.row)};
+  const auto bytes = static_cast<int64_t>(size_bytes(y.dtype));
+  const bool wide = comes_in(16 / bytes, j);
+  const int64_t unit = wide ? 16 / bytes : 1;  // what params count
+  const int64_t lanes = wide ? 1 : 4 / bytes;
+  const int64_t row = j.row / unit;
+  shaders::JoinParams params{.n = u32(y.numel() / unit), .row = u32(row)};
   std::vector<Bind> bind;
   static constexpr std::string_view kNames[kMaxPieces] = {"x0", "x1", "x2", "x3", "x4", "x5", "x6"};
+  start /= unit;
   int64_t end = start;
   for (size_t k = 0; k < pieces.size(); ++k) {
     params.starts[k] = u32(end);
-    params.strides[k] = u32(pieces[k].stride);
-    params.offsets[k] = u32(pieces[k].offset);
-    end += pieces[k].length;
+    params.strides[k] = u32(pieces[k].stride / unit);
+    params.offsets[k] = u32(pieces[k].offset / unit);
+    end += pieces[k].length / unit;
     bind.push_back({kNames[k], pieces[k].from});
   }
   params.starts[pieces.size()] = u32(end);
@@ -235,19 +247,20 @@ Status dispatch(const Node& n, Plan& p, const Join& j, std::span<const Piece> pi
     items = j.rows * (end - start);
     params.base = u32(start);
     params.block = u32(end - start);
-    params.block_stride = u32(j.row);
+    params.block_stride = u32(row);
   } else if (j.rows == 1) {
     params.base = u32(start / lanes);
     items = (end - 1) / lanes - start / lanes + 1;
     params.block = u32(items);
   }
   params.items = u32(items);
-  return p.dispatch(n, {.shader = &shaders::join,
-                        .options = {{"pieces", static_cast<int64_t>(pieces.size())}},
-                        .variant = fmt::format("{}", pieces.size()),
-                        .bind = std::move(bind),
-                        .params = bytes_of(params),
-                        .grid = per_element(items, p.caps())});
+  return p.dispatch(
+      n, {.shader = &shaders::join,
+          .options = {{"pieces", static_cast<int64_t>(pieces.size())}, {"wide", wide ? 1 : 0}},
+          .variant = fmt::format("{}", pieces.size()),
+          .bind = std::move(bind),
+          .params = bytes_of(params),
+          .grid = per_element(items, p.caps())});
 }
 
 Status plan(const Node& n, Plan& p) {

@@ -47,6 +47,18 @@ TEST(Join, CatOfEveryTypeAlongEveryDim) {
   }
 }
 
+// Pieces of whole vectors; nine of them are two dispatches.
+TEST(Join, CatOfVectors) {
+  for (const DType t : {DType::kF32, DType::kF16, DType::kBool}) {
+    for (const auto& extents :
+         std::vector<std::vector<int64_t>>{{5, 2}, {3, 1, 4, 1, 5, 9, 2, 6, 5}}) {
+      const Joined j = join_along(t, {3, 2, 16}, 1, extents);
+      expect_op(Case("aten.cat.default").list(j.members).integer(1).out(t, j.y.dims), {j.y},
+                kExact);
+    }
+  }
+}
+
 TEST(Join, CatOfManyAndOfNothing) {
   const Joined many = join_along(DType::kF16, {3, 1}, 1, std::vector<int64_t>(40, 1));
   expect_op(Case("aten::cat.out").list(many.members).integer(1).out(DType::kF16, {3, 40}), {many.y},
