@@ -57,8 +57,21 @@ class Extender {
            std::holds_alternative<int64_t>(g_[id]);
   }
 
+  // One element for each channel of y, which is [batch, channels, ..] if it has the weight's rank.
+  bool is_of_channels(ValueId other, ValueId y, ValueId weight) const {
+    const Tensor* a = g_.tensor(other);
+    const Tensor* b = g_.tensor(y);
+    if (a == nullptr || a->dtype != b->dtype || a->max.rank() != b->max.rank() ||
+        b->max.rank() != g_.tensor(weight)->max.rank())
+      return false;
+    for (size_t i = 0; i < a->max.rank(); ++i) {
+      if (a->max[i] != (i < 2 ? b->max[i] : 1)) return false;
+    }
+    return true;
+  }
+
   // Takes in node n, which reads y and nothing else does.
-  bool take(const Node& n, ValueId y, Slots& s) {
+  bool take(const Node& n, ValueId y, ValueId weight, Slots& s) {
     for (const ActivationOp& a : kActivationOps) {
       if (!is_call(n, a.op)) continue;
       if (!s.activation.empty() || s.residual != kNoValue || s.is_bounded()) return false;
@@ -67,7 +80,8 @@ class Extender {
     }
     if (s.is_bounded()) return false;
     if (const ValueId other = added_to(g_, n, y); other != kNoValue) {
-      if (s.residual != kNoValue || !one_size_ || !are_alike(g_, other, y) || !chains_.stays(other))
+      if (s.residual != kNoValue || !one_size_ || !chains_.stays(other) ||
+          !(are_alike(g_, other, y) || is_of_channels(other, y, weight)))
         return false;
       s.residual = other;
       return true;
@@ -98,7 +112,8 @@ class Extender {
     for (uint32_t next = chains_.next(y); next != kNoNode; next = chains_.next(y)) {
       const Node& n = g_.nodes[next];
       const bool same = is_view(g_, n);
-      if (made_.contains(next) || !are_alike(g_, y, n.args.back()) || !(same || take(n, y, s)))
+      if (made_.contains(next) || !are_alike(g_, y, n.args.back()) ||
+          !(same || take(n, y, argument(conv, "weight"), s)))
         break;
       parts.push_back(next);
       took = took || !same;

@@ -261,12 +261,13 @@ TEST(FusedNetworks, WhatFollowsAConvolution) {
           const ValueId x = n.input({1, 4, 6, 5});
           ValueId y = n.conv(x, 4, 3);
           for (auto i = choice() % 4 + 1; i > 0; --i) {
-            switch (choice() % 6) {
+            switch (choice() % 7) {
               case 0: y = n.like("aten.relu.default", {y}); break;
               case 1: y = n.like("aten.silu.default", {y}); break;
               case 2: y = n.like("aten.hardswish.default", {y}); break;
               case 3: y = n.like("aten.hardtanh.default", {y, n.number(-0.5), n.integer(1)}); break;
               case 4: y = n.add(choice() % 2 == 0 ? y : x, choice() % 3 == 0 ? y : x); break;
+              case 5: y = n.add(y, n.constant({1, 4, 1, 1})); break;
               default: y = n.like("aten.clone.default", {y, n.none()}); break;
             }
           }
@@ -274,6 +275,15 @@ TEST(FusedNetworks, WhatFollowsAConvolution) {
         },
         seed);
   }
+}
+
+// What a diffusion network adds to the channels of its images.
+TEST(FusedNetworks, ChannelsOfAConvolution) {
+  const std::string names = expect_same([](Network& n) {
+    const ValueId y = n.conv(n.input({1, 4, 6, 5}), 4, 3);
+    n.g.outputs = {n.like("aten.relu.default", {n.add(y, n.constant({1, 4, 1, 1}))})};
+  });
+  EXPECT_EQ(names, "pteryx.conv ");
 }
 
 TEST(FusedNetworks, ABlockOfResNet) {

@@ -19,7 +19,7 @@ Status shape(const Node& n, Shapes& s) {
     const std::string_view activation = n.text(kActivation);
     if (!activation.empty() && std::ranges::find(kActivations, activation) == kActivations.end())
       return n.malformed(kActivation, "value", "none, silu or hardswish", activation);
-    if (n.has(kResidual))
+    if (n.has(kResidual) && n.in(kResidual).dims != c.channel_dims())
       PTERYX_TRY(n.expect(kResidual, "shape", c.result_dims(), n.in(kResidual).dims));
   }
   return s.set(c.result_dims());
@@ -39,7 +39,8 @@ bool gpu(const Node& n) {
   const auto c = read_conv(n);
   return is_float(n.in(kX).dtype) && is_float(n.in(kWeight).dtype) && is_float(n.out().dtype) &&
          (!n.has(kBias) || is_float(n.in(kBias).dtype)) &&
-         (!read_finish(n).residual || is_float(n.in(kResidual).dtype)) &&
+         (n.def().args.size() <= kResidual || !n.has(kResidual) ||
+          is_float(n.in(kResidual).dtype)) &&
          (!c.ok() || fits_shaders(*c));
 }
 
@@ -112,7 +113,10 @@ Status cpu(const Node& n, const Host& h) {
       sum += correlate(c, x.data() + from * plane, w.data() + kernel * taps, o);
     }
     sum = activate(f.activation, sum);
-    if (f.residual) sum += h.host(n.in(kResidual).id).number(i);
+    if (f.residual != Finish::Residual::kNone) {
+      const bool whole = f.residual == Finish::Residual::kElements;
+      sum += h.host(n.in(kResidual).id).number(whole ? i : i / c.positions());
+    }
     if (f.lo && sum < *f.lo) sum = *f.lo;
     if (f.hi && sum > *f.hi) sum = *f.hi;
     y.put(i, sum);

@@ -51,7 +51,8 @@ struct Conv {
   Sizes dilation{1, 1, 1};
 
   Dims result_dims() const;
-  int64_t positions() const { return product(out); }               // of one image
+  Dims channel_dims() const;                          // the same with 1 along the spatial dims
+  int64_t positions() const { return product(out); }  // of one image
   int64_t terms() const { return in_channels * product(kernel); }  // of one sum
   int64_t images() const { return batch * groups; }                // independent products
   int64_t channels() const { return groups * out_channels; }
@@ -67,7 +68,7 @@ Result<Conv> read_conv(const Node& n);
 // "pteryx.conv": x, weight, bias?, stride, padding, dilation, transposed, output_padding, groups,
 // min?, max?, activation?, residual?, y, with
 //   y = clamp(activation(convolution(x, weight) + bias) + residual, min, max).
-// A residual has the shape of y.
+// A residual has the shape of y, or one element for each channel: 1 along the spatial dims.
 inline constexpr const char* kFusedOp = "pteryx.conv";
 enum class Activation : uint8_t { kNone, kSilu, kHardswish };
 // As the operator's argument and the kernels have them, by Activation; no text is none.
@@ -76,8 +77,9 @@ inline constexpr std::array<std::string_view, 3> kActivations = {"none", "silu",
 // What becomes of a sum. A bound that f32 cannot hold (relu is written with the largest double) is
 // none.
 struct Finish {
+  enum class Residual : uint8_t { kNone, kElements, kChannels };  // as the kernels count them
   Activation activation = Activation::kNone;
-  bool residual = false;
+  Residual residual = Residual::kNone;
   std::optional<double> lo;
   std::optional<double> hi;
 };

@@ -301,27 +301,33 @@ TEST(Conv, ClampsTheResult) {
 }
 
 TEST(Conv, ActivatesAndAddsAResidual) {
-  const auto fused_case = [](const Form& f, DType t, const std::string& activation, bool residual) {
+  enum class Add : uint8_t { kNothing, kElements, kChannels };
+  const auto fused_case = [](const Form& f, DType t, const std::string& activation, Add residual) {
     SCOPED_TRACE(fmt::format("weight {} {}", to_string(f.w), activation));
     const Operands o = operands(f, t);
     TestTensor want = reference(f, o.x, o.w, o.bias);
-    const TestTensor add = random(t, want.dims, 4, -2, 2);
+    Dims dims = want.dims;
+    for (size_t i = 2; residual == Add::kChannels && i < dims.rank(); ++i) dims[i] = 1;
+    const TestTensor add = random(t, dims, 4, -2, 2);
+    const size_t shared = want.data.size() / add.data.size();
     for (size_t i = 0; i < want.data.size(); ++i) {
       double& v = want.data[i];
       if (activation == "silu") v = v / (1 + std::exp(-v));
       if (activation == "hardswish") v = v * std::min(std::max(v + 3, 0.0), 6.0) / 6;
-      if (residual) v += add.data[i];
+      if (residual != Add::kNothing) v += add.data[i / shared];
       v = std::max(v, -0.25);
     }
     Case c = make_case("pteryx.conv", f, o.x, o.w, o.bias);
     c.number(-0.25).none().text(activation);
-    residual ? c.in(add) : c.none();
+    residual != Add::kNothing ? c.in(add) : c.none();
     expect_op(c.out(t, want.dims), {want}, t == DType::kF16 ? Tolerance{1e-2, 4e-3} : kFloat);
   };
-  fused_case({{1, 3, 5, 6}, {3, 1, 3, 3}, {1}, {1}, {1}, 3}, DType::kF32, "silu", false);
-  fused_case({{2, 5, 7, 7}, {6, 5, 3, 3}, {1}, {1}}, DType::kF32, "none", true);
-  fused_case({{1, 150, 2, 2}, {5, 150, 1, 1}}, DType::kF16, "hardswish", true);  // split
-  fused_case({{1, 3, 4, 4}, {3, 2, 2, 2}, {2}, {0}, {1}, 1, true, true}, DType::kF32, "silu", true);
+  fused_case({{1, 3, 5, 6}, {3, 1, 3, 3}, {1}, {1}, {1}, 3}, DType::kF32, "silu", Add::kNothing);
+  for (const Add add : {Add::kElements, Add::kChannels})
+    fused_case({{2, 5, 7, 7}, {6, 5, 3, 3}, {1}, {1}}, DType::kF32, "none", add);
+  fused_case({{1, 150, 2, 2}, {5, 150, 1, 1}}, DType::kF16, "hardswish", Add::kElements);  // split
+  fused_case({{1, 3, 4, 4}, {3, 2, 2, 2}, {2}, {0}, {1}, 1, true, true}, DType::kF32, "silu",
+             Add::kElements);
   const Form f{{1, 3, 4, 4}, {4, 3, 3, 3}};
   const Operands o = operands(f, DType::kF32);
   const auto fused = [&](const std::string& activation, const Dims& residual) {

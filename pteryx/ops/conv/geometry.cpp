@@ -103,6 +103,12 @@ Dims Conv::result_dims() const {
   return d;
 }
 
+Dims Conv::channel_dims() const {
+  Conv c = *this;
+  c.out = {1, 1, 1};
+  return c.result_dims();
+}
+
 bool Conv::is_pointwise() const {
   return !transposed && product(kernel) == 1 && product(stride) == 1 && padding == Sizes{0, 0, 0};
 }
@@ -141,7 +147,10 @@ Finish read_finish(const Node& n) {
   f.lo = bound(kMin);
   f.hi = bound(kMax);
   if (n.def().args.size() <= kResidual) return f;
-  f.residual = n.has(kResidual);
+  if (n.has(kResidual)) {
+    const bool whole = n.in(kResidual).dims == n.out().dims;
+    f.residual = whole ? Finish::Residual::kElements : Finish::Residual::kChannels;
+  }
   for (size_t i = 0; i < kActivations.size(); ++i) {
     if (n.text(kActivation) == kActivations[i]) f.activation = static_cast<Activation>(i);
   }

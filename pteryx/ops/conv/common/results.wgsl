@@ -1,7 +1,7 @@
 // y = clamp(activation(sum + bias) + residual): what becomes of finished sums, four neighbours of a row at a time.
 #option has_bias
 #option activation none | silu | hardswish
-#option has_residual
+#option has_residual 0..2  // 2: one for each channel of an image
 #option has_lo  // results are clamped
 #option has_hi
 #option y_rows fours | pairs | ones  // what a row of y is a whole number of
@@ -27,7 +27,9 @@ fn finish(at: u32, count: u32, channel: u32, sum: vec4<f32>) -> vec4<f32> {
 #elif activation == hardswish
   v = v * clamp(v / 6.0 + 0.5, vec4<f32>(), vec4<f32>(1.0));
 #end
-#if has_residual
+#if has_residual == 2
+  v += load_residual(at / params.out_size.w);
+#elif has_residual
 #for e in 0..4
   if (count > $(e)u) { v[$e] += load_residual(at + $(e)u); }
 #end

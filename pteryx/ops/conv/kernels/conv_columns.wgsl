@@ -10,7 +10,7 @@
 #option rows 1..8
 #option has_bias
 #option activation none | silu | hardswish
-#option has_residual
+#option has_residual 0..2
 #option has_lo
 #option has_hi
 #option y_rows ones

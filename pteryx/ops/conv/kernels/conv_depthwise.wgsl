@@ -5,7 +5,7 @@
 // Host guarantees: in_channels = 1, depth 1, items = batch * channels * height * ceil(width / 4) of y.
 #option has_bias
 #option activation none | silu | hardswish
-#option has_residual
+#option has_residual 0..2
 #option has_lo
 #option has_hi
 #option y_rows fours | pairs | ones

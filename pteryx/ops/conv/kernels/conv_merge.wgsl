@@ -4,7 +4,7 @@
 // Host guarantees: items = batch * channels * ceil(positions / 4).
 #option has_bias
 #option activation none | silu | hardswish
-#option has_residual
+#option has_residual 0..2
 #option has_lo
 #option has_hi
 #option y_rows fours | pairs | ones

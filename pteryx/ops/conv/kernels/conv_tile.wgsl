@@ -36,7 +36,7 @@
 #else
 #option has_bias
 #option activation none | silu | hardswish
-#option has_residual
+#option has_residual 0..2
 #option has_lo
 #option has_hi
 #option y_rows fours | pairs | ones

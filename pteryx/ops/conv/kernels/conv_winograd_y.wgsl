@@ -6,7 +6,7 @@
 #require outputs != 3
 #option has_bias
 #option activation none | silu | hardswish
-#option has_residual
+#option has_residual 0..2
 #option has_lo
 #option has_hi
 #option y_rows fours | pairs | ones
