@@ -4,7 +4,9 @@
 // Bytes: the size of x, and 2 per element of y.
 // Host guarantees: depth 1; out_size is the size of a padded plane; wide_in is a multiple of 16;
 // items = batch * groups * wide_in / 16 * out_size.
-#tensor x read f16 | f32
+#enable f16
+#option x_type f16 | f32
+#tensor x raw $x_type
 #tensor y raw_write vec4<u32>
 #include "conv/common/conv.wgsl"
 #include "conv/common/halves.wgsl"
@@ -24,12 +26,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let from_h = h - params.padding.y;
   let from_w = w - params.padding.z;
 #for i in 0..4
-  var v$i = vec4<f32>();
+  var v$i = vec4<$x_type>();
 #end
   if (from_h < params.in_size.y && from_w < params.in_size.z) {
     let at = (z * params.in_channels + c) * plane + from_h * params.in_size.z + from_w;
 #for e in 0..16
-    if (c + $(e)u < params.in_channels) { v$(e / 4)[$(e % 4)] = load_x(at + $(e)u * plane); }
+    if (c + $(e)u < params.in_channels) { v$(e / 4)[$(e % 4)] = x[at + $(e)u * plane]; }
 #end
   }
   let to = ((z * params.out_size.w + position) * params.wide_in + c) / 8u;

@@ -19,7 +19,8 @@
 #if x_from == halves
 #tensor x raw vec4<u32>
 #else
-#tensor x read f16 | f32
+#option x_type f16 | f32
+#tensor x raw $x_type
 #end
 #tensor weight raw vec4<u32>
 #include "conv/common/conv.wgsl"
@@ -111,18 +112,18 @@ fn term_at(k: u32) -> vec4<i32> {
                    select(0, 1, c < params.in_channels));
 }
 
-fn x_at(first: u32, h0: i32, w0: i32, inside: bool, term: vec4<i32>) -> f32 {
+fn x_at(first: u32, h0: i32, w0: i32, inside: bool, term: vec4<i32>) -> $x_type {
   let h = h0 + term.y;
   let w = w0 + term.z;
   if (!inside || term.w == 0 || h < 0 || h >= i32(params.in_size.y) || w < 0 || w >= i32(params.in_size.z)) {
-    return 0.0;
+    return $(x_type)();
   }
-  return load_x(first + u32(term.x));
+  return x[first + u32(term.x)];
 }
 #elif x_from == taps
-fn x_at(at: u32, there: bool) -> f32 {
-  if (!there) { return 0.0; }
-  return load_x(at);
+fn x_at(at: u32, there: bool) -> $x_type {
+  if (!there) { return $(x_type)(); }
+  return x[at];
 }
 #end
 
@@ -193,8 +194,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #if x_from == halves
   var next_b$i: vec4<u32>;
 #else
-  var low$i: vec4<f32>;
-  var high$i: vec4<f32>;
+  var low$i: vec4<$x_type>;
+  var high$i: vec4<$x_type>;
 #end
 #end
   for (var step = begin; step <= end; step++) {
