@@ -1,4 +1,4 @@
-// Matrix products, convolution and softmax as fractions of what the same adapter reaches by itself.
+// Matrix products, convolution, softmax and norms as fractions of what the same adapter reaches by itself.
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 
@@ -47,6 +47,52 @@ void softmax(benchmark::State& state) {
   g.output(x);
   measure(state, g.finish(), nodes, 8.0 * static_cast<double>(numel(dims)),
           5.0 * static_cast<double>(numel(dims)));
+}
+
+// Rows and their length; norms of groups have 32 of them in an image of so many channels and
+// positions.
+void layer_norm(benchmark::State& state) {
+  const Dims dims = {state.range(0), state.range(1)};
+  const int nodes = scaled(32);
+  GraphMaker g;
+  ValueId x = g.constant(DType::kF32, dims);
+  const ValueId none = g.value(graph::Null{});
+  const ValueId weight = g.constant(DType::kF32, {dims[1]});
+  const ValueId bias = g.constant(DType::kF32, {dims[1]});
+  const ValueId over = g.value(graph::IntList{{dims[1]}});
+  const ValueId eps = g.value(1e-5);
+  for (int i = 0; i < nodes; ++i) {
+    const ValueId y = g.tensor(DType::kF32, dims);
+    g.node("aten.native_layer_norm.default",
+           {x, over, weight, bias, eps, g.value(graph::ValueList{{y, none, none}})});
+    x = y;
+  }
+  g.output(x);
+  measure(state, g.finish(), nodes, 8.0 * static_cast<double>(numel(dims)),
+          8.0 * static_cast<double>(numel(dims)));
+}
+void group_norm(benchmark::State& state) {
+  const int64_t channels = state.range(0);
+  const int64_t positions = state.range(1);
+  const Dims dims = {1, channels, positions};
+  const int nodes = scaled(32);
+  GraphMaker g;
+  ValueId x = g.constant(DType::kF32, dims);
+  const ValueId none = g.value(graph::Null{});
+  const ValueId weight = g.constant(DType::kF32, {channels});
+  const ValueId bias = g.constant(DType::kF32, {channels});
+  const auto integer = [&](int64_t v) { return g.value(v); };
+  const ValueId eps = g.value(1e-5);
+  for (int i = 0; i < nodes; ++i) {
+    const ValueId y = g.tensor(DType::kF32, dims);
+    g.node("aten.native_group_norm.default",
+           {x, weight, bias, integer(1), integer(channels), integer(positions), integer(32), eps,
+            g.value(graph::ValueList{{y, none, none}})});
+    x = y;
+  }
+  g.output(x);
+  measure(state, g.finish(), nodes, 8.0 * static_cast<double>(numel(dims)),
+          8.0 * static_cast<double>(numel(dims)));
 }
 
 void relu(benchmark::State& state) {
@@ -156,6 +202,14 @@ void add_all() {
             ->Args({64, 128256})
             ->Args({65536, 128})
             ->Args({1, 128256}));
+  timed(benchmark::RegisterBenchmark("layer_norm", layer_norm)
+            ->Args({197, 768})
+            ->Args({4096, 1024})
+            ->Args({16384, 4096}));
+  timed(benchmark::RegisterBenchmark("group_norm", group_norm)
+            ->Args({320, 64 * 64})
+            ->Args({640, 32 * 32})
+            ->Args({512, 512 * 512}));
   timed(benchmark::RegisterBenchmark("relu", relu)->Args({1 << 26}));
 }
 
