@@ -24,8 +24,18 @@ namespace fs = std::filesystem;
 
 constexpr auto kPartialAge = std::chrono::hours(1);  // nobody writes to a file that long untouched
 
+constexpr size_t kKeyDigits = 32;
+
 std::string sidecar(const std::string& program) {
   return fs::path(program).replace_extension(".json").string();
+}
+
+// Named after a key; other files of that kind belong to others, as what `pteryx tune` measured
+// does.
+bool is_sidecar(const fs::path& file) {
+  const std::string stem = file.stem().string();
+  return file.extension() == ".json" && stem.size() == kKeyDigits &&
+         stem.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
 // What a conversion of the source depends on, and nothing else: not its name, place or time.
@@ -88,7 +98,7 @@ void remove_leftovers(const std::string& folder) {
     if (error) continue;
     const bool partial = file.extension() == ".partial" && age > kPartialAge;
     const bool orphan =
-        file.extension() == ".json" && !fs::exists(fs::path(file).replace_extension(".pte"), error);
+        is_sidecar(file) && !fs::exists(fs::path(file).replace_extension(".pte"), error);
     if (partial || orphan) fs::remove(file, error);
   }
 }
@@ -128,7 +138,7 @@ std::vector<Cache::Entry> Cache::list() const {
 Status Cache::clear() const {
   for (const fs::path& file : files_in(folder_)) {
     const fs::path kind = file.extension();
-    if (kind != ".pte" && kind != ".json" && kind != ".partial") continue;
+    if (kind != ".pte" && kind != ".partial" && !is_sidecar(file)) continue;
     std::error_code error;
     fs::remove(file, error);
     if (error) return io_error(fmt::format("cannot remove {}: {}", file.string(), error.message()));
