@@ -15,6 +15,7 @@
 
 #include "pteryx/convert/cache.h"
 #include "pteryx/gpu/environment.h"
+#include "pteryx/gpu/native/blob_cache.h"
 
 namespace pteryx::cli {
 namespace {
@@ -23,6 +24,7 @@ namespace fs = std::filesystem;
 using convert::Cache;
 using convert::CacheOptions;
 using convert::ProgramFile;
+using gpu::native::BlobCache;
 using nlohmann::json;
 
 // Where programs go that are not kept; "" where there is no such folder.
@@ -119,8 +121,23 @@ std::string date_text(int64_t seconds) {
                      local.tm_mday, local.tm_hour, local.tm_min);
 }
 
+std::string mib(uint64_t bytes) {
+  return fmt::format("{:.1f}", static_cast<double>(bytes) / (1 << 20));
+}
+
+std::string counted(uint64_t n, std::string_view what) {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+}
+
+json shaders_json(const std::string& folder, std::string_view count, const BlobCache::Content& c) {
+  if (folder.empty()) return nullptr;
+  return {{"folder", folder}, {count, c.entries}, {"bytes", c.bytes}};
+}
+
 int list_cache(const Cache& cache, bool as_json) {
   const std::vector<Cache::Entry> entries = cache.list();
+  const std::string shader_folder = pipeline_folder();
+  const BlobCache::Content shaders = BlobCache::content_of(shader_folder);
   uint64_t sum = 0;
   json list = json::array();
   for (const Cache::Entry& e : entries) {
@@ -128,7 +145,7 @@ int list_cache(const Cache& cache, bool as_json) {
     list.push_back(
         {{"path", e.path}, {"source", e.source}, {"bytes", e.bytes}, {"last_used", e.used}});
     if (!as_json) {
-      print("{:>10.1f} MiB  {}  {}\n", static_cast<double>(e.bytes) / (1 << 20), date_text(e.used),
+      print("{:>10} MiB  {}  {}\n", mib(e.bytes), date_text(e.used),
             e.source.empty() ? e.path : printable(e.source));
     }
   }
@@ -136,26 +153,38 @@ int list_cache(const Cache& cache, bool as_json) {
     print_json({{"folder", cache.folder()},
                 {"limit_bytes", cache.limit()},
                 {"bytes", sum},
-                {"entries", list}});
-  } else {
-    print("{} conversion{}, {:.1f} of at most {} MiB, in {}\n", entries.size(),
-          entries.size() == 1 ? "" : "s", static_cast<double>(sum) / (1 << 20), cache.limit() >> 20,
-          cache.folder());
+                {"entries", list},
+                {"shaders", shaders_json(shader_folder, "entries", shaders)}});
+    return kSuccess;
   }
+  print("{}, {} of at most {} MiB, in {}\n", counted(entries.size(), "conversion"), mib(sum),
+        cache.limit() >> 20, cache.folder());
+  if (shader_folder.empty()) return kSuccess;
+  print("{}, {} MiB, in {}\n", counted(shaders.entries, "compiled shader"), mib(shaders.bytes),
+        shader_folder);
   return kSuccess;
 }
 
 int clear_cache(const Cache& cache, bool as_json) {
   const std::vector<Cache::Entry> entries = cache.list();
+  const std::string shader_folder = pipeline_folder();
+  const BlobCache::Content shaders = BlobCache::content_of(shader_folder);
   if (const Status s = cache.clear(); !s.ok()) return fail(s);
+  if (const Status s = BlobCache::clear(shader_folder); !s.ok()) return fail(s);
   uint64_t sum = 0;
   for (const Cache::Entry& e : entries) sum += e.bytes;
   if (as_json) {
-    print_json({{"folder", cache.folder()}, {"removed", entries.size()}, {"bytes", sum}});
-  } else {
-    print("removed {} conversion{}, {:.1f} MiB, from {}\n", entries.size(),
-          entries.size() == 1 ? "" : "s", static_cast<double>(sum) / (1 << 20), cache.folder());
+    print_json({{"folder", cache.folder()},
+                {"removed", entries.size()},
+                {"bytes", sum},
+                {"shaders", shaders_json(shader_folder, "removed", shaders)}});
+    return kSuccess;
   }
+  print("removed {}, {} MiB, from {}\n", counted(entries.size(), "conversion"), mib(sum),
+        cache.folder());
+  if (shader_folder.empty()) return kSuccess;
+  print("removed {}, {} MiB, from {}\n", counted(shaders.entries, "compiled shader"),
+        mib(shaders.bytes), shader_folder);
   return kSuccess;
 }
 
@@ -167,7 +196,8 @@ void add_cache(CLI::App& app, Action& action) {
     bool as_json = false;
   };
   auto o = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("cache", "List or clear the kept conversions of models");
+  CLI::App* sub = app.add_subcommand(
+      "cache", "List or clear the kept conversions of models and compiled shaders");
   add_choice(*sub, "action", o->verb, {{"list", "list"}, {"clear", "clear"}},
              "list, or clear to remove them all");
   add_json(*sub, o->as_json, "print as JSON");

@@ -79,12 +79,21 @@ class Damage(Cache):
 
     def test_leftovers_go(self):
         self.cache.mkdir()
-        old, new, orphan = (self.cache / name for name in ("x.pte.0123.partial", "y.pte.0123.partial", "z.json"))
+        old, new, orphan = (self.cache / name for name in ("x.pte.0123.partial", "y.pte.0123.partial", "0" * 32 + ".json"))
         for path in (old, new, orphan):
             path.write_bytes(b"x")
         os.utime(old, (1, 1))
         self.generate()
         self.assertEqual([p.exists() for p in (old, new, orphan)], [False, True, False])
+
+    def test_what_tune_measured_stays(self):
+        self.cache.mkdir()
+        measured = self.cache / "gpus.json"
+        measured.write_text("{}")
+        self.generate()
+        self.assertTrue(measured.exists())
+        self.succeed("cache", "clear", env={"PTERYX_CACHE": str(self.cache)})
+        self.assertEqual(list(self.cache.iterdir()), [measured])
 
     def test_ended_while_converting(self):
         """No signal leaves anything behind; SIGINT has an exit code and a sentence of its own."""
@@ -148,6 +157,26 @@ class Pipelines(Cache):
             self.assertEqual(json.loads(self.run_with(PTERYX_PIPELINE_CACHE=""))["ids"], ids)
             self.assertEqual(self.blobs(folder).keys(), kept.keys())
         self.assertIn("0 conversions", self.succeed("cache", env={"PTERYX_CACHE": str(self.cache)}))
+
+    def test_are_listed_and_cleared(self):
+        folder = self.cache / "pipelines"
+        folder.mkdir(parents=True)
+        for name, size in (("0.blob", 1 << 20), ("1.blob", 1 << 19), ("2.blob.0123.partial", 7), ("theirs.txt", 9)):
+            (folder / name).write_bytes(b"x" * size)
+        env = {"PTERYX_CACHE": str(self.cache), "PTERYX_PIPELINE_CACHE": ""}
+        self.assertTrue(self.succeed("cache", env=env).endswith(f"\n2 compiled shaders, 1.5 MiB, in {folder}\n"))
+        self.assertEqual(json.loads(self.succeed("cache", "--json", env=env))["shaders"],
+                         {"folder": str(folder), "entries": 2, "bytes": 3 << 19})
+        self.assertEqual(self.succeed("cache", "clear", env=env), f"removed 0 conversions, 0.0 MiB, from {self.cache}\n"
+                                                                  f"removed 2 compiled shaders, 1.5 MiB, from {folder}\n")
+        self.assertEqual([path.name for path in folder.iterdir()], ["theirs.txt"])
+        own = self.folder / "own"
+        own.mkdir()
+        (own / "0.blob").write_bytes(b"x")
+        report = json.loads(self.succeed("cache", "clear", "--json", env={**env, "PTERYX_PIPELINE_CACHE": str(own)}))
+        self.assertEqual(report["shaders"], {"folder": str(own), "removed": 1, "bytes": 1})
+        self.assertEqual(list(own.iterdir()), [])
+        self.assertIsNone(json.loads(self.succeed("cache", "--json", env={**env, "PTERYX_PIPELINE_CACHE": "0"}))["shaders"])
 
     def test_need_no_folder(self):
         self.run_with(PTERYX_PIPELINE_CACHE="0")

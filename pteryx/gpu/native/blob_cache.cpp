@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 using FileClock = fs::file_time_type::clock;
 
 constexpr std::string_view kExtension = ".blob";
+constexpr std::string_view kPartial = ".partial";    // of a file that is being written
 constexpr auto kFresh = std::chrono::hours(24);      // a use is noted once in that time
 constexpr auto kPartialAge = std::chrono::hours(1);  // nobody writes to a file that long untouched
 constexpr uint64_t kLargest = uint64_t{64} << 20;    // of an entry
@@ -75,7 +76,42 @@ struct Entry {
   fs::path path;
 };
 
+// With those that were only begun.
+std::vector<Entry> entries_in(const std::string& folder) {
+  std::vector<Entry> entries;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error); !error && at != fs::directory_iterator();
+       at.increment(error)) {
+    const fs::path kind = at->path().extension();
+    if (kind != kExtension && kind != kPartial) continue;
+    std::error_code gone;
+    Entry e = {.used = at->last_write_time(gone), .bytes = at->file_size(gone), .path = at->path()};
+    if (!gone) entries.push_back(std::move(e));
+  }
+  return entries;
+}
+
 }  // namespace
+
+BlobCache::Content BlobCache::content_of(const std::string& folder) {
+  Content content;
+  for (const Entry& e : entries_in(folder)) {
+    if (e.path.extension() != kExtension) continue;
+    ++content.entries;
+    content.bytes += e.bytes;
+  }
+  return content;
+}
+
+Status BlobCache::clear(const std::string& folder) {
+  for (const Entry& e : entries_in(folder)) {
+    std::error_code error;
+    fs::remove(e.path, error);
+    if (error)
+      return io_error(fmt::format("cannot remove {}: {}", e.path.string(), error.message()));
+  }
+  return {};
+}
 
 std::unique_ptr<BlobCache> BlobCache::open(const std::string& folder, std::string_view maker,
                                            uint64_t limit) {
@@ -138,20 +174,15 @@ void BlobCache::keep(Bytes key, Bytes value) {
 // Down to three quarters, so that not every process has to. Another may do the same: what is gone
 // already is gone.
 void BlobCache::make_room() const {
-  std::vector<Entry> entries;
+  std::vector<Entry> entries = entries_in(folder_);
   uint64_t sum = 0;
   std::error_code error;
-  for (fs::directory_iterator at(folder_, error); !error && at != fs::directory_iterator();
-       at.increment(error)) {
-    std::error_code gone;
-    Entry e = {.used = at->last_write_time(gone), .bytes = at->file_size(gone), .path = at->path()};
-    if (gone) continue;
-    const bool partial = e.path.extension() == ".partial";
-    if (partial && FileClock::now() - e.used > kPartialAge) fs::remove(e.path, gone);
-    if (e.path.extension() != kExtension) continue;
-    sum += e.bytes;
-    entries.push_back(std::move(e));
-  }
+  std::erase_if(entries, [&](const Entry& e) {
+    const bool partial = e.path.extension() == kPartial;
+    if (partial && FileClock::now() - e.used > kPartialAge) fs::remove(e.path, error);
+    if (!partial) sum += e.bytes;
+    return partial;
+  });
   if (sum <= limit_) return;
   std::ranges::sort(entries, {}, &Entry::used);
   for (const Entry& e : entries) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "pteryx/base/bytes.h"
+#include "pteryx/base/status.h"
 #include "pteryx/gpu/native/hasher.h"
 
 namespace pteryx::gpu::native {
@@ -27,6 +28,15 @@ class BlobCache {
   static std::unique_ptr<BlobCache> open(const std::string& folder, std::string_view maker,
                                          uint64_t limit);
   ~BlobCache();  // makes room if something was kept
+
+  struct Content {
+    uint64_t entries = 0;
+    uint64_t bytes = 0;
+  };
+  // What is in a folder, whoever made it; nothing where there is no such folder.
+  static Content content_of(const std::string& folder);
+  // Removes that, and what was only begun. Errors: kIo.
+  static Status clear(const std::string& folder);
 
   std::optional<std::vector<std::byte>> find(Bytes key);
   void keep(Bytes key, Bytes value);
