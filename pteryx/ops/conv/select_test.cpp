@@ -80,7 +80,7 @@ TEST(ConvSelect, TakesTheKernelsThatWereFastest) {
       {320, 320, 3, 1, 64, 1, four, {"conv_halves", "conv_matrix whole"}},
       {640, 640, 3, 1, 32, 1, four, {"conv_halves", "conv_matrix whole", "conv_merge"}},
       {1280, 1280, 3, 1, 16, 1, four, {"conv_halves", "conv_matrix whole", "conv_merge"}},
-      {64, 64, 3, 1, 56, 1, four, {"conv_matrix wide", "conv_merge"}},
+      {64, 64, 3, 1, 56, 1, four, {"conv_matrix oblong", "conv_merge"}},
       {128, 128, 3, 1, 28, 1, four, {"conv_matrix square", "conv_merge"}},
       {256,
        256,

@@ -16,7 +16,7 @@ struct Shape {
 };
 constexpr Shape kSquare{"square", 64, 64, 64, 128};
 constexpr Shape kShallow{"shallow", 64, 64, 32, 128};
-constexpr Shape kWide{"wide", 64, 128, 32, 128};
+constexpr Shape kOblong{"oblong", 64, 128, 32, 128};
 constexpr Shape kLarge{"large", 128, 128, 32, 128};
 constexpr Shape kDeep{"deep", 128, 128, 64, 256};
 constexpr Shape kWhole{"whole", 128, 128, 64, 128};
@@ -25,8 +25,8 @@ constexpr Shape kHalf{"half", 64, 128, 64, 128};
 // Results from which large tiles are enough to fill a large GPU, with their terms split; positions
 // and terms from which tiles twice as wide as high are better than square ones.
 constexpr int64_t kManyResults = 300'000;
-constexpr int64_t kWidePositions = 2048;
-constexpr int64_t kWideTerms = 512;
+constexpr int64_t kOblongPositions = 2048;
+constexpr int64_t kOblongTerms = 512;
 
 // Products from which on gathering x in every tile takes longer than a pass that puts it in order.
 constexpr int64_t kManyProducts = 500'000'000;
@@ -50,7 +50,8 @@ Shape choose_shape(const Conv& c, const gpu::Caps& caps) {
     if (fills_deep && fits(kDeep, caps)) return kDeep;
     if (fits(kLarge, caps)) return kLarge;
   }
-  if (columns >= kWidePositions && c.terms() >= kWideTerms && fits(kWide, caps)) return kWide;
+  if (columns >= kOblongPositions && c.terms() >= kOblongTerms && fits(kOblong, caps))
+    return kOblong;
   return fills_deep && fits(kSquare, caps) ? kSquare : kShallow;
 }
 
@@ -170,7 +171,7 @@ Status plan(const Node& n, Plan& p, X from) {
            .wide_in = terms.wide_in,
            .wide_out = c.out_channels};
   const int64_t steps = terms.k / s.depth;
-  const int64_t many = s.name == kWide.name ? 3 : 2;  // of a processor
+  const int64_t many = s.name == kOblong.name ? 3 : 2;  // of a processor
   const int64_t busy = int64_t{p.caps().sizes.processors} * (steps < kManySteps ? 1 : many);
   const int64_t tile_bytes = s.m * s.n * 4;
   t.splits = halves ? choose_halves_splits(t.tiles, steps, tile_bytes, p.caps())

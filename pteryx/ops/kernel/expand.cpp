@@ -33,6 +33,13 @@ struct Scope {
     }
     return std::nullopt;
   }
+  // The option of this file that may be that word; null where there is none.
+  const OptionDeclaration* with_word(const std::string& word) const {
+    const auto it = std::ranges::find_if(options, [&](const OptionDeclaration& o) {
+      return o.kind == OptionDeclaration::Kind::kChoice && o.takes(word);
+    });
+    return it == options.end() ? nullptr : &*it;
+  }
 };
 
 class Expander {
@@ -143,6 +150,7 @@ class Expander {
       if (end - first > kMostTurns)
         return fail(s, at, fmt::format("{} turns, expected at most {}", end - first, kMostTurns));
       if (s.find(name)) return fail(s, at, fmt::format("'{}' has a value already", name));
+      PTERYX_TRY(check_new(s, at, name));
     }
     ++at;
     const size_t body = at;
@@ -207,13 +215,29 @@ class Expander {
     return out;
   }
 
+  // A new name of this scope. A comparison with a word would take the name's value instead.
+  static Status check_new(const Scope& s, size_t at, const std::string& name) {
+    if (s.values.contains(name)) return fail(s, at, fmt::format("'{}' has a value already", name));
+    if (const OptionDeclaration* o = s.with_word(name))
+      return fail(s, at, fmt::format("'{}' is a word of option {}", name, o->name));
+    return {};
+  }
+  static Status check_words(const Scope& s, size_t at, const OptionDeclaration& o) {
+    for (const OptionValue& choice : o.choices) {
+      const auto* word = std::get_if<std::string>(&choice);
+      if (word != nullptr && (*word == o.name || s.find(*word)))
+        return fail(s, at, fmt::format("option {}: '{}' is a name already", o.name, *word));
+    }
+    return {};
+  }
+
   static Status add_option(Scope& s, size_t at, const Directive& d) {
     auto parsed = parse_declaration(d);
     if (!parsed.ok()) return fail(s, at, parsed.status());
     if (!*parsed) return {};
+    PTERYX_TRY(check_new(s, at, (*parsed)->name));
     const OptionDeclaration& o = s.options.emplace_back(**std::move(parsed));
-    if (s.values.contains(o.name))
-      return fail(s, at, fmt::format("'{}' has a value already", o.name));
+    PTERYX_TRY(check_words(s, at, o));
     std::optional<OptionValue> value;
     if (const OptionValue* given = s.given.find(o.name)) value = *given;
     if (const auto outer = s.find(o.name); !value && outer) value = outer->value;
@@ -298,7 +322,7 @@ class Expander {
     const std::string name(trimmed(rest.substr(0, equals)));
     if (equals == std::string_view::npos || !is_name(name))
       return fail(s, at, "expected '#let NAME = EXPRESSION'");
-    if (s.values.contains(name)) return fail(s, at, fmt::format("'{}' has a value already", name));
+    PTERYX_TRY(check_new(s, at, name));
     PTERYX_ASSIGN(OptionValue v, value_of(s, at, rest.substr(equals + 1)));
     s.values[name] = {.value = std::move(v)};
     return {};

@@ -14,9 +14,10 @@
 //   #for NAME in 0..EXPRESSION   ends with #end
 //
 // Elsewhere $name and $(expression) stand for their values. An expression has numbers, options,
-// words, + - * / %, == != < <= > >=, ! && || and parentheses. An included file may read the options
-// of the one that includes it, and declares those that it needs. The element type of a tensor is
-// the option NAME_type; common/tensor.wgsl has the accessors.
+// words, + - * / %, == != < <= > >=, ! && || and parentheses. No name is also a word of an option.
+// An included file may read the options of the one that includes it, and declares those that it
+// needs. The element type of a tensor is the option NAME_type; common/tensor.wgsl has the
+// accessors.
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 

@@ -10,7 +10,7 @@
 // TFLOP/s that halves allow.
 // Host guarantees: depth 1; subgroups of 32; weight as conv_pack_halves writes it; items = tiles * splits * batch * groups;
 // halves as conv_halves writes them, with in_size what it has made and no padding.
-#option shape square | shallow | wide | large | deep | whole | half
+#option shape square | shallow | oblong | large | deep | whole | half
 #option x_from taps | channels | halves  // the order of k in weight; halves: taps
 #option split                   // y are sums, to be merged by conv_merge
 #enable f16
@@ -54,7 +54,7 @@
 #let tile_n = 64
 #let depth = 32
 #let groups_n = 2
-#elif shape == wide
+#elif shape == oblong
 #let tile_m = 64
 #let tile_n = 128
 #let depth = 32

@@ -54,9 +54,9 @@
 #let quads = 1
 #end
 #if normed
-#let fours = rows * quads + (rows + 3) / 4
+#let vectors = rows * quads + (rows + 3) / 4
 #else
-#let fours = rows * quads
+#let vectors = rows * quads
 #end
 #include "quant/kernels/common/params.wgsl"
 #include "quant/kernels/common/x.wgsl"

@@ -29,7 +29,7 @@
 #require b_load != eights || b_type == f16
 #let along_k = 1
 #let finished = 1
-#let fours = rows
+#let vectors = rows
 #include "matmul/common/matmul.wgsl"
 #include "matmul/common/a.wgsl"
 #include "matmul/common/b.wgsl"
