@@ -15,10 +15,10 @@ namespace pteryx::ops::qlinear {
 namespace {
 
 constexpr int64_t kMaxRows = 8;
-constexpr int64_t kMaxPairedRows = 4;
 constexpr uint64_t kWorkgroupBytes = 32768;
 constexpr int64_t kLargestSize = 1 << 24;  // of quant/kernels/common/params.wgsl
 constexpr uint32_t kMostSets = 16;         // of the kernel
+constexpr uint32_t kMostResults = 32;  // of an invocation, times units; beyond, compilers take long
 
 struct Shape {
   uint32_t rows = 1;
@@ -69,7 +69,7 @@ uint32_t sets_of_head(const QLinear& d) { return u32(d.rotation->size() / 8); }
 
 // It has eight columns in pairs then, for each row of x.
 bool makes_pairs(const QLinear& d, const gpu::Caps& caps) {
-  return d.m <= kMaxPairedRows && caps.subgroup_min >= 8;
+  return d.m <= kMaxRows && caps.subgroup_min >= 8;
 }
 
 // Buffers of a product that turns queries and keys: with the tables, caches and live scalars.
@@ -99,37 +99,44 @@ std::string x_form(const QLinear& d) {
 // Invocations for k: all of a row's units at once, as far as registers and workgroup memory go.
 void share_out_k(Shape& s, const QLinear& d, uint32_t limit) {
   const auto subgroups = u32(up(up(d.k, unit(d)), s.lanes));  // that a row has units for
-  // A subgroup of several rows of x is better off with more units than with more of its kind.
-  uint32_t most = std::min(s.rows > 1 ? 4U : 8U, limit / s.lanes);
+  uint32_t most = std::min(8U, limit / s.lanes);
   if (s.squares > 0) most = std::clamp(limit / (s.lanes * s.sets), 1U, most);
-  const uint32_t least = s.rows > 1 ? std::min(2U, subgroups) : 1U;
-  s.steps = std::clamp(u32(up(subgroups, most)), least, 4U);
+  // Several rows: more subgroups before more units, of which each is written out for every result.
+  const uint32_t few = s.rows > 1 ? std::min(most, 4U) : most;
+  const uint32_t results = s.rows * (in_pairs(d) ? 8 : 4);
+  s.steps =
+      std::clamp(u32(up(subgroups, few)), 1U, std::max(std::min(4U, kMostResults / results), 1U));
   s.across = std::clamp(u32(up(subgroups, s.steps)), 1U, most);
-  // What is written out for each of them; beyond that, compilers take long.
-  while (s.steps > 1 && s.rows * (in_pairs(d) ? 8 : 4) * s.steps > 32) --s.steps;
   while (s.across > 1 && s.workgroup_bytes() > kWorkgroupBytes) --s.across;
   while (s.steps > 1 && s.workgroup_bytes() > kWorkgroupBytes) --s.steps;
 }
 
 // Buffers of a product that has x as planes.
 uint32_t prepared_buffers(const QLinear& d, uint32_t planes) {
+  if (d.rotation) return rotated_buffers(d) + planes - 1;
   return planes + 4 + u32(static_cast<int64_t>(d.more.size())) + (d.bias ? 1 : 0) +
          (d.residual ? 1 : 0);
 }
 
 // x is rounded once per workgroup: few of them, if they can all run at once. Eight columns, or
 // several rows, take so many registers that few invocations fit.
-void share_x(Shape& s, int64_t blocks, uint32_t limit, const gpu::Caps& caps) {
+void share_x(Shape& s, const QLinear& d, uint32_t limit, const gpu::Caps& caps) {
+  const int64_t blocks = up(d.n, s.columns);
   const int64_t processors = caps.sizes.processors;
-  const bool one_wave =
-      up(blocks, limit / s.team()) <= 2 * processors && s.columns < 8 && s.rows == 1;
-  const uint32_t most = one_wave ? limit : std::min(limit, 256U);
   const auto doubles = [&](uint32_t threads) {
     if (s.team() * s.sets * 2 > threads || s.sets * 2 > kMostSets) return false;
     Shape more = s;
     more.sets *= 2;
     return more.workgroup_bytes() <= kWorkgroupBytes;
   };
+  if (s.rows > 1) {
+    // Small workgroups would take as long to round several rows as for the product.
+    while (doubles(std::min(limit, 256U))) s.sets *= 2;
+    if (d.norm && up(blocks, s.sets) > 2 * processors && doubles(limit)) s.sets *= 2;
+    return;
+  }
+  const bool one_wave = up(blocks, limit / s.team()) <= 2 * processors && s.columns < 8;
+  const uint32_t most = one_wave ? limit : std::min(limit, 256U);
   while (up(blocks, s.sets) > 2 * processors && doubles(most)) s.sets *= 2;
   // One each is enough, if it is large.
   while (up(blocks, s.sets * 2) * 10 >= processors * 9 && doubles(std::min(most, 256U)))
@@ -148,16 +155,23 @@ Shape shape_of(const QLinear& d, uint32_t planes, const gpu::Caps& caps) {
   }
   share_out_k(s, d, limit);
   if (heads) return s;
-  // Several rows that workgroup memory does not hold: rounded once, not again for each piece.
-  if (s.rows > 1 && !s.holds_row(up(d.k, unit(d))) && x_form(d) == "plain" && !d.rotation &&
-      prepared_buffers(d, planes) <= caps.max_storage_buffers) {
-    s.prepared = true;
-    share_out_k(s, d, limit);
-  }
   // More columns each reuse x more often; fewer leave more invocations to hide latency with.
-  const bool many = d.n / 4 * s.team() > caps.sizes.enough_invocations() && s.rows == 1;
-  s.columns = std::min(many || in_pairs(d) ? 8U : 4U, s.lanes);
-  if (!s.prepared) share_x(s, up(d.n, s.columns), limit, caps);
+  const auto columns = [&] {
+    const bool many = d.n / 4 * s.team() > caps.sizes.enough_invocations() && s.rows != 2 &&
+                      s.rows * 8 * s.steps <= kMostResults;
+    return std::min(many || in_pairs(d) ? 8U : 4U, s.lanes);
+  };
+  s.columns = columns();
+  share_x(s, d, limit, caps);
+  if (s.rows == 1 || x_form(d) != "plain" || prepared_buffers(d, planes) > caps.max_storage_buffers)
+    return s;
+  // Several rows, many workgroups or pieces of k that would each round x: it is done before.
+  const bool again = up(up(d.n, s.columns), s.sets) > 8 * int64_t{caps.sizes.processors};
+  if (s.rows <= 4 && !again && s.holds_row(up(d.k, unit(d)))) return s;
+  s.prepared = true;
+  share_out_k(s, d, limit);
+  s.columns = columns();
+  s.sets = std::clamp(std::bit_floor(128 / s.team()), 1U, kMostSets);
   return s;
 }
 
@@ -255,8 +269,8 @@ Status dot4(const Node& n, Plan& p, QLinear d) {
     bind_results(d, bind);
   }
   const Params params = make_params(d);
-  // One row is bound by latency: its kernels do not wait for sizes. Of others there would be many.
-  const bool fixed = d.m == 1 && is_plain(params.factor) && is_plain(params.eps);
+  // Few rows are bound by latency: their kernels do not wait for sizes.
+  const bool fixed = is_plain(params.factor) && is_plain(params.eps);
   options.set("fixed", fixed ? 1 : 0);
   if (fixed) set_sizes(params, options);
   return p.dispatch(n, {.shader = &shaders::qlinear_dot4,

@@ -90,7 +90,7 @@
 #end
 #require results == 1 || row_words
 #require scale_loads != eight || (columns == 8 && !gated && !in_halves && scales_type == f16)
-#require columns <= lanes && rows * columns * steps <= 32
+#require columns <= lanes && rows * columns * steps <= 64
 #require lanes * across * sets <= 512
 #if x_form != prepared
 #require x_type != i8 || x_form == whole
@@ -116,7 +116,6 @@
 #else
 #let each = 2
 #end
-#let fours = (rows + 3) / 4
 #let scales_loaded = 4 + 4 * (scale_loads == eight)
 // Nothing is left over: no index has to be kept inside.
 #if fixed && !in_halves
