@@ -82,15 +82,20 @@ Operands& Operands::add_y(const MatMul& d) {
 Status plan_merge(const Node& n, Plan& p, const MatMul& d, const Tensor& parts, int64_t splits,
                   int64_t fill_m, int64_t fill_n) {
   const auto params = make_params(d);
-  Operands operands{.options = {{"splits", splits}, {"fill_m", fill_m}, {"fill_n", fill_n}},
+  const bool fours = d.n % 4 == 0 && up(d.n, fill_n) * fill_n % 4 == 0;
+  Operands operands{.options = {{"splits", splits},
+                                {"fours", fours ? 1 : 0},
+                                {"fill_m", fill_m},
+                                {"fill_n", fill_n}},
                     .bind = {{"parts", parts}}};
   operands.add_slots(d);
   operands.bind.push_back({"y", d.y});
-  return p.dispatch(n, {.shader = &shaders::matmul_merge,
-                        .options = std::move(operands.options),
-                        .bind = std::move(operands.bind),
-                        .params = bytes_of(params),
-                        .grid = per_element(words(d.y.numel(), d.y.dtype), p.caps())});
+  return p.dispatch(
+      n, {.shader = &shaders::matmul_merge,
+          .options = std::move(operands.options),
+          .bind = std::move(operands.bind),
+          .params = bytes_of(params),
+          .grid = per_element(fours ? d.y.numel() / 4 : words(d.y.numel(), d.y.dtype), p.caps())});
 }
 
 }  // namespace pteryx::ops::matmul
