@@ -89,7 +89,8 @@ void add_products() {
     auto* const rounded = benchmark::RegisterBenchmark(
         "gemv/q4/rounded", [](benchmark::State& s) { product(s, {.precision = Precision::kF16}); });
     for (const int64_t n : {2048, 16384, 128256}) rounded->Args({m, 2048, n});
-    timed(rounded);
+    for (const int64_t n : {4096, 6144, 28672}) rounded->Args({m, 4096, n});
+    timed(rounded->Args({m, 14336, 4096}));
   }
   // From one row to a long prompt, so that a step between routes shows.
   const auto rows = [](const char* name, const RunOptions& options) {

@@ -61,7 +61,7 @@ Shape choose_halves_shape(const Conv& c, const gpu::Caps& caps) {
   const int64_t m = c.out_channels;
   const bool fills_whole = up(m, kWhole.m) * 4 <= m * 5;
   if (fills_whole && fits(kWhole, caps)) return kWhole;
-  return fits(kHalf, caps) ? kHalf : kWide;
+  return fits(kHalf, caps) ? kHalf : kOblong;
 }
 
 // A processor is busy with one large tile: the splits with which all of them take the fewest steps,
@@ -217,7 +217,7 @@ Status plan_matrix(const Node& n, Plan& p) { return plan(n, p, X::kGathered); }
 
 bool fits_matrix_halves(const Node& n, const gpu::Caps& caps) {
   const auto c = read_conv(n);
-  if (!c.ok() || !has_matrices(*c, caps) || !fits(kWide, caps)) return false;
+  if (!c.ok() || !has_matrices(*c, caps) || !fits(kOblong, caps)) return false;
   const Terms t = terms_of(*c, choose_halves_shape(*c, caps).depth, X::kHalves);
   return std::max(c->channels() * t.k * 2, halves_bytes(*c, t.wide_in)) <=
          static_cast<int64_t>(caps.max_binding_bytes);

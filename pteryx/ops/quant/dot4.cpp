@@ -15,7 +15,7 @@ namespace pteryx::ops::qlinear {
 namespace {
 
 constexpr int64_t kMaxRows = 8;
-constexpr uint64_t kWorkgroupBytes = 32768;
+constexpr uint64_t kMostBytes = 49152;     // of workgroup memory, of the kernel
 constexpr int64_t kLargestSize = 1 << 24;  // of quant/kernels/common/params.wgsl
 constexpr uint32_t kMostSets = 16;         // of the kernel
 constexpr uint32_t kMostResults = 32;  // of an invocation, times units; beyond, compilers take long
@@ -29,13 +29,18 @@ struct Shape {
   uint32_t steps = 1;
   uint32_t sets = 1;
   uint32_t squares = 0;   // of heads that are normed
+  uint32_t terms = 32;    // of a unit of k
+  bool normed = false;    // x is, as it is rounded
   bool prepared = false;  // x comes as planes, instead of being rounded in workgroup memory
 
   uint32_t team() const { return lanes * across; }
   // As qlinear_dot4.wgsl counts them.
   uint64_t workgroup_bytes() const {
-    const uint64_t x = prepared ? 0 : uint64_t{rows} * team() * steps * (planes * 32 + 16);
-    return x + uint64_t{sets} * across * rows * columns * 4 + uint64_t{squares} * 4;
+    const uint64_t units = uint64_t{rows} * team() * steps;
+    const uint64_t x =
+        units * (planes * (terms + 4)) + (normed ? units * terms / 8 / lanes * 4 : 0);
+    return (prepared ? 0 : x) + uint64_t{sets} * across * rows * columns * 4 +
+           uint64_t{squares} * 4;
   }
   bool holds_row(int64_t units) const { return int64_t{team()} * steps >= units; }
   // Units of a row of planes: whole passes.
@@ -96,8 +101,14 @@ std::string x_form(const QLinear& d) {
   return d.norm ? "norm" : "plain";
 }
 
+// Of several rows, x is better made once, apart, than held by a workgroup that has the processor to
+// itself.
+uint64_t most_bytes(const Shape& s, const gpu::Caps& caps) {
+  return std::min<uint64_t>(caps.max_workgroup_bytes, s.rows > 1 ? 32768 : kMostBytes);
+}
+
 // Invocations for k: all of a row's units at once, as far as registers and workgroup memory go.
-void share_out_k(Shape& s, const QLinear& d, uint32_t limit) {
+void share_out_k(Shape& s, const QLinear& d, uint32_t limit, const gpu::Caps& caps) {
   const auto subgroups = u32(up(up(d.k, unit(d)), s.lanes));  // that a row has units for
   uint32_t most = std::min(8U, limit / s.lanes);
   if (s.squares > 0) most = std::clamp(limit / (s.lanes * s.sets), 1U, most);
@@ -107,8 +118,8 @@ void share_out_k(Shape& s, const QLinear& d, uint32_t limit) {
   s.steps =
       std::clamp(u32(up(subgroups, few)), 1U, std::max(std::min(4U, kMostResults / results), 1U));
   s.across = std::clamp(u32(up(subgroups, s.steps)), 1U, most);
-  while (s.across > 1 && s.workgroup_bytes() > kWorkgroupBytes) --s.across;
-  while (s.steps > 1 && s.workgroup_bytes() > kWorkgroupBytes) --s.steps;
+  while (s.across > 1 && s.workgroup_bytes() > most_bytes(s, caps)) --s.across;
+  while (s.steps > 1 && s.workgroup_bytes() > most_bytes(s, caps)) --s.steps;
 }
 
 // Buffers of a product that has x as planes.
@@ -119,15 +130,17 @@ uint32_t prepared_buffers(const QLinear& d, uint32_t planes) {
 }
 
 // x is rounded once per workgroup: few of them, if they can all run at once. Eight columns, or
-// several rows, take so many registers that few invocations fit.
+// several rows, take so many registers that few invocations fit; of a long row, which takes more
+// workgroup memory than a processor has for each of its invocations, few do in any case.
 void share_x(Shape& s, const QLinear& d, uint32_t limit, const gpu::Caps& caps) {
+  constexpr uint64_t kBytesEach = 112;
   const int64_t blocks = up(d.n, s.columns);
   const int64_t processors = caps.sizes.processors;
   const auto doubles = [&](uint32_t threads) {
     if (s.team() * s.sets * 2 > threads || s.sets * 2 > kMostSets) return false;
     Shape more = s;
     more.sets *= 2;
-    return more.workgroup_bytes() <= kWorkgroupBytes;
+    return more.workgroup_bytes() <= most_bytes(s, caps);
   };
   if (s.rows > 1) {
     // Small workgroups would take as long to round several rows as for the product.
@@ -136,7 +149,8 @@ void share_x(Shape& s, const QLinear& d, uint32_t limit, const gpu::Caps& caps) 
     return;
   }
   const bool one_wave = up(blocks, limit / s.team()) <= 2 * processors && s.columns < 8;
-  const uint32_t most = one_wave ? limit : std::min(limit, 256U);
+  const bool scarce = s.workgroup_bytes() > kBytesEach * s.team();
+  const uint32_t most = one_wave || scarce ? limit : std::min(limit, 256U);
   while (up(blocks, s.sets) > 2 * processors && doubles(most)) s.sets *= 2;
   // One each is enough, if it is large.
   while (up(blocks, s.sets * 2) * 10 >= processors * 9 && doubles(std::min(most, 256U)))
@@ -144,7 +158,10 @@ void share_x(Shape& s, const QLinear& d, uint32_t limit, const gpu::Caps& caps) 
 }
 
 Shape shape_of(const QLinear& d, uint32_t planes, const gpu::Caps& caps) {
-  Shape s{.rows = std::max(u32(d.m), 1U), .planes = planes};
+  Shape s{.rows = std::max(u32(d.m), 1U),
+          .planes = planes,
+          .terms = u32(unit(d)),
+          .normed = d.norm.has_value()};
   s.lanes = std::bit_floor(std::min(caps.subgroup_min, 32U));
   const uint32_t limit = std::min(caps.max_invocations, 512U);
   const bool heads = norms_heads(d) && turns_itself(d, caps);
@@ -153,7 +170,7 @@ Shape shape_of(const QLinear& d, uint32_t planes, const gpu::Caps& caps) {
     s.sets = sets_of_head(d);
     s.squares = 2 * s.sets;
   }
-  share_out_k(s, d, limit);
+  share_out_k(s, d, limit, caps);
   if (heads) return s;
   // More columns each reuse x more often; fewer leave more invocations to hide latency with.
   const auto columns = [&] {
@@ -169,7 +186,7 @@ Shape shape_of(const QLinear& d, uint32_t planes, const gpu::Caps& caps) {
   const bool again = up(up(d.n, s.columns), s.sets) > 8 * int64_t{caps.sizes.processors};
   if (s.rows <= 4 && !again && s.holds_row(up(d.k, unit(d)))) return s;
   s.prepared = true;
-  share_out_k(s, d, limit);
+  share_out_k(s, d, limit, caps);
   s.columns = columns();
   s.sets = std::clamp(std::bit_floor(128 / s.team()), 1U, kMostSets);
   return s;
@@ -195,8 +212,8 @@ bool fits_dot4(const Node& n, const gpu::Caps& caps) {
   if (!caps.dot4 || !caps.subgroups || caps.subgroup_min < 4 || caps.max_invocations < 256)
     return false;
   // With three planes it fits with fewer.
-  return shape_of(*d, 3, caps).workgroup_bytes() <=
-         std::min<uint64_t>(caps.max_workgroup_bytes, kWorkgroupBytes);
+  const Shape s = shape_of(*d, 3, caps);
+  return s.workgroup_bytes() <= most_bytes(s, caps);
 }
 
 namespace {

@@ -101,7 +101,6 @@
 #require (x_form != norm || k % 4 == 0) && (!gated || n > 1)
 #end
 #require !gated || (results == 1 && !has_residual && columns == 8)
-#require (x_form != prepared) * rows * lanes * across * steps * (planes * 32 + 16) + sets * across * rows * columns * 4 <= 32768
 #enable subgroups
 #if codes == bytes
 #let unit = 16
@@ -111,6 +110,8 @@
 #let eights = unit / 8
 #let wide = lanes * across * steps
 #let threads = lanes * across * sets
+#let x_size = rows * wide * planes * (unit + 4) + (x_form == norm) * rows * wide * eights / lanes * 4
+#require (x_form != prepared) * x_size + sets * across * rows * columns * 4 <= 49152
 #if in_halves
 #let each = 4
 #else

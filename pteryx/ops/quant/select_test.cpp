@@ -1,0 +1,58 @@
+// How products with codes share out work on a large GPU.
+// SPDX-License-Identifier: BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include "pteryx/ops/testing/op_runner.h"
+
+namespace pteryx::ops::testing {
+namespace {
+
+gpu::Caps large_gpu() {
+  gpu::Caps caps;
+  caps.f16 = caps.subgroups = caps.dot4 = true;
+  caps.subgroup_min = caps.subgroup_max = 32;
+  caps.max_binding_bytes = uint64_t{2} << 30;
+  caps.max_workgroup_bytes = 49152;
+  caps.max_invocations = caps.max_workgroup_size_x = 1024;
+  caps.max_storage_buffers = 16;
+  caps.sizes = {.processors = 132, .invocations = 2048};
+  return caps;
+}
+
+PlannedDispatch only_dispatch(int64_t k, int64_t n, Precision precision) {
+  constexpr int64_t kGroup = 32;
+  Case c("et_vk.linear_q4gsw.default");
+  c.in({DType::kF32, {1, 1, k}, {}})
+      .constant({DType::kU8, {n, k / 2}, {}})
+      .constant({DType::kF32, {k / kGroup, n}, {}})
+      .integer(kGroup)
+      .none();
+  c.out(DType::kF32, {1, 1, n});
+  Runner r;
+  const Status built = r.build(c);
+  EXPECT_TRUE(built.ok()) << built.message();
+  const PlanContext context{.caps = large_gpu(), .precision = precision};
+  Plan plan(context);
+  const Status planned = r.def->plan(Node(r.g, r.g.nodes[0], *r.def, r.live), plan);
+  EXPECT_TRUE(planned.ok()) << planned.message();
+  EXPECT_EQ(plan.dispatches.size(), 1U);
+  return plan.dispatches.empty() ? PlannedDispatch() : std::move(plan.dispatches.front());
+}
+
+// Every weight is asked for before x is looked at, once: no row is gone through in passes.
+TEST(QLinearSelect, OneRowIsHeldWhole) {
+  for (const int64_t k : {2048, 4096, 8192, 14336}) {
+    for (const Precision precision : {Precision::kF32, Precision::kF16}) {
+      const PlannedDispatch d = only_dispatch(k, 4096, precision);
+      SCOPED_TRACE(fmt::format("k = {}, {}", k, d.label));
+      ASSERT_TRUE(d.label.starts_with("qlinear_dot4")) << d.label;
+      EXPECT_EQ(d.code.find("first_unit += wide"), std::string::npos);
+      EXPECT_LE(d.grid.x, 1024U);
+    }
+  }
+  const PlannedDispatch longest = only_dispatch(65536, 4096, Precision::kF16);
+  EXPECT_NE(longest.code.find("first_unit += wide"), std::string::npos);  // beyond any memory
+}
+
+}  // namespace
+}  // namespace pteryx::ops::testing
