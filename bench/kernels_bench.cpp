@@ -1,4 +1,5 @@
-// Matrix products, convolution, softmax and norms as fractions of what the same adapter reaches by itself.
+// Matrix products, convolution, softmax and norms as fractions of what the same adapter reaches by
+// itself.
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 

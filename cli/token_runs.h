@@ -21,9 +21,9 @@ Status read_prompt(llm::Sequence& s, std::span<const TokenId> ids);
 
 // One token at that position, which the steps after it follow.
 Status begin_text(llm::Sequence& s, int64_t position);
-// So many more tokens; gives the seconds of the host's own work, all of it in the thread that calls:
-// of starting steps and of taking their tokens. Speed does not depend on what the caches hold, so
-// they need not be filled.
+// So many more tokens; gives the seconds of the host's own work, all of it in the thread that
+// calls: of starting steps and of taking their tokens. Speed does not depend on what the caches
+// hold, so they need not be filled.
 Result<double> continue_text(llm::Sequence& s, int64_t position, int64_t count);
 
 }  // namespace pteryx::cli
