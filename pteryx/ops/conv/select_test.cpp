@@ -77,7 +77,7 @@ void expect_kernels(const Layer& l, Precision precision, const std::vector<std::
 TEST(ConvSelect, TakesTheKernelsThatWereFastest) {
   const std::vector<std::string> four = {"conv_winograd_x", "conv_tile medium", "conv_winograd_y"};
   const std::vector<Layer> layers = {
-      {320, 320, 3, 1, 64, 1, four, {"conv_halves", "conv_matrix whole"}},
+      {320, 320, 3, 1, 64, 1, four, {"conv_halves", "conv_matrix tall", "conv_merge"}},
       {640, 640, 3, 1, 32, 1, four, {"conv_halves", "conv_matrix whole", "conv_merge"}},
       {1280, 1280, 3, 1, 16, 1, four, {"conv_halves", "conv_matrix whole", "conv_merge"}},
       {64, 64, 3, 1, 56, 1, four, {"conv_matrix oblong", "conv_merge"}},

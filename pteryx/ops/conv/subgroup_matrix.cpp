@@ -20,6 +20,7 @@ constexpr Shape kOblong{"oblong", 64, 128, 32, 128};
 constexpr Shape kLarge{"large", 128, 128, 32, 128};
 constexpr Shape kDeep{"deep", 128, 128, 64, 256};
 constexpr Shape kWhole{"whole", 128, 128, 64, 128};
+constexpr Shape kTall{"tall", 160, 128, 32, 128};
 constexpr Shape kHalf{"half", 64, 128, 64, 128};
 
 // Results from which large tiles are enough to fill a large GPU, with their terms split; positions
@@ -56,30 +57,38 @@ Shape choose_shape(const Conv& c, const gpu::Caps& caps) {
 }
 
 // Of halves, which tiles read as products of matrices do: large ones, even where a fifth of their
-// rows is empty.
+// rows is empty. `part`: at most one row in so many.
 Shape choose_halves_shape(const Conv& c, const gpu::Caps& caps) {
-  const int64_t m = c.out_channels;
-  const bool fills_whole = up(m, kWhole.m) * 4 <= m * 5;
-  if (fills_whole && fits(kWhole, caps)) return kWhole;
+  const auto fills = [&](const Shape& s, int64_t part) {
+    const int64_t m = c.out_channels;
+    return (up(m, s.m) - m) * part <= m && fits(s, caps);
+  };
+  if (fills(kWhole, 8)) return kWhole;
+  if (fills(kTall, 8)) return kTall;
+  if (fills(kWhole, 4)) return kWhole;
   return fits(kHalf, caps) ? kHalf : kOblong;
 }
 
 // A processor is busy with one large tile: the splits with which all of them take the fewest steps,
 // one after another where there are more than processors. A merge costs as much as a few steps, and
 // what it reads of each tile.
-int64_t choose_halves_splits(int64_t tiles, int64_t steps, int64_t tile_bytes,
+int64_t choose_halves_splits(const Shape& shape, int64_t tiles, int64_t steps,
                              const gpu::Caps& caps) {
   constexpr int64_t kMost = 16;
-  constexpr double kMerge = 3;
+  constexpr double kMerge = 3;  // steps of kWhole
   constexpr double kPart = 0.03;
   const int64_t processors = caps.sizes.processors;
+  const int64_t tile_bytes = shape.m * shape.n * 4;
+  const double area = static_cast<double>(shape.m * shape.n) / (kWhole.m * kWhole.n);
+  const double step = area * static_cast<double>(shape.depth) / kWhole.depth;
   int64_t best = 1;
   double least = 0;
   for (int64_t s = 1; s <= kMost; ++s) {
     const int64_t splits = choose_splits(s * tiles, tiles, steps, tile_bytes, caps);
     const int64_t rounds = up(tiles * splits, processors) / processors;
-    const double merge = splits == 1 ? 0 : kMerge + kPart * static_cast<double>(splits * tiles);
-    const double cost = static_cast<double>(rounds * (up(steps, splits) / splits)) + merge;
+    const double merge =
+        splits == 1 ? 0 : kMerge + kPart * area * static_cast<double>(splits * tiles);
+    const double cost = step * static_cast<double>(rounds * (up(steps, splits) / splits)) + merge;
     if (s == 1 || cost < least) {
       best = splits;
       least = cost;
@@ -173,9 +182,8 @@ Status plan(const Node& n, Plan& p, X from) {
   const int64_t steps = terms.k / s.depth;
   const int64_t many = s.name == kOblong.name ? 3 : 2;  // of a processor
   const int64_t busy = int64_t{p.caps().sizes.processors} * (steps < kManySteps ? 1 : many);
-  const int64_t tile_bytes = s.m * s.n * 4;
-  t.splits = halves ? choose_halves_splits(t.tiles, steps, tile_bytes, p.caps())
-                    : choose_splits(busy, t.tiles, steps, tile_bytes, p.caps());
+  t.splits = halves ? choose_halves_splits(s, t.tiles, steps, p.caps())
+                    : choose_splits(busy, t.tiles, steps, s.m * s.n * 4, p.caps());
   PTERYX_ASSIGN(const Tensor weight, pack(n, p, c, terms));
   Tensor x = n.in(kX);
   if (halves) {

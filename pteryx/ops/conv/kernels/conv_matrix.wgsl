@@ -10,7 +10,7 @@
 // TFLOP/s that halves allow.
 // Host guarantees: depth 1; subgroups of 32; weight as conv_pack_halves writes it; items = tiles * splits * batch * groups;
 // halves as conv_halves writes them, with in_size what it has made and no padding.
-#option shape square | shallow | oblong | large | deep | whole | half
+#option shape square | shallow | oblong | large | deep | whole | tall | half
 #option x_from taps | channels | halves  // the order of k in weight; halves: taps
 #option split                   // y are sums, to be merged by conv_merge
 #enable f16
@@ -73,6 +73,11 @@
 #let tile_m = 128
 #let tile_n = 128
 #let depth = 64
+#let groups_n = 2
+#elif shape == tall
+#let tile_m = 160
+#let tile_n = 128
+#let depth = 32
 #let groups_n = 2
 #else
 #let tile_m = 64
