@@ -89,8 +89,10 @@ Status gemv_layer(const Node& n, Plan& p,
 Status plan_gemv_layer(const Node& n, Plan& p) {
   PTERYX_ASSIGN(const QLinear d, describe_qlinear(n));
   const bool pairs = d.m <= kMostPairedRows;
-  const bool turns = d.rotation && !d.rotation->q_norm &&
-                     (!d.rotation->halves || (pairs && d.rotation->size() % 8 == 0));
+  const bool turns =
+      d.rotation && !d.rotation->q_norm &&
+      (!d.rotation->halves || (pairs && d.rotation->size() % 8 == 0)) &&
+      2 + qlinear::rotation_buffers(d) + (d.norm ? 1 : 0) <= p.caps().max_storage_buffers;
   return plan_around(n, p, gemv_layer, {.norm = true, .gate = pairs, .rotation = turns});
 }
 

@@ -79,7 +79,7 @@ bool makes_pairs(const QLinear& d, const gpu::Caps& caps) {
 
 // Buffers of a product that turns queries and keys: with the tables, caches and live scalars.
 uint32_t rotated_buffers(const QLinear& d) {
-  return 9 + (d.norm ? 1 : 0) + (d.bias ? 1 : 0) + (norms_heads(d) ? 2 : 0);
+  return 3 + rotation_buffers(d) + (d.norm ? 1 : 0) + (norms_heads(d) ? 2 : 0);
 }
 
 // Norms need the sums of a whole head: of one row, in pairs that are apart, if a workgroup can make
@@ -120,6 +120,11 @@ void share_out_k(Shape& s, const QLinear& d, uint32_t limit, const gpu::Caps& ca
   s.across = std::clamp(u32(up(subgroups, s.steps)), 1U, most);
   while (s.across > 1 && s.workgroup_bytes() > most_bytes(s, caps)) --s.across;
   while (s.steps > 1 && s.workgroup_bytes() > most_bytes(s, caps)) --s.steps;
+}
+
+// Buffers of a product that norms x.
+uint32_t normed_buffers(const QLinear& d) {
+  return 5 + u32(static_cast<int64_t>(d.more.size())) + (d.bias ? 1 : 0) + (d.residual ? 1 : 0);
 }
 
 // Buffers of a product that has x as planes.
@@ -305,13 +310,15 @@ Status plan_dot4(const Node& n, Plan& p) {
   PTERYX_ASSIGN(QLinear d, describe_qlinear(n));
   const bool gate = makes_pairs(d, p.caps());
   const bool rotation = turns_itself(d, p.caps());
+  const bool norm = normed_buffers(d) <= p.caps().max_storage_buffers;
   // Where x comes as planes, its norm is planned before them.
   d.norm.reset();
   d.gated = d.gated && gate;
   if (!rotation) d.rotation.reset();
   const bool prepared = shape_of(d, planes_of(d, p.context().precision), p.caps()).prepared;
-  return plan_around(n, p, dot4,
-                     {.rounding = true, .norm = !prepared, .gate = gate, .rotation = rotation});
+  return plan_around(
+      n, p, dot4,
+      {.rounding = true, .norm = norm && !prepared, .gate = gate, .rotation = rotation});
 }
 
 }  // namespace pteryx::ops::qlinear

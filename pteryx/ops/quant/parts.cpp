@@ -2,6 +2,7 @@
 #include "pteryx/ops/quant/parts.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "pteryx/ops/fixed_slot.h"
@@ -144,7 +145,9 @@ void bind_results(const QLinear& d, std::vector<Bind>& bind) {
   for (size_t j = 0; j < all.size(); ++j) bind.push_back({kNames[j], all[j].y});
 }
 
-void set_rotation(const QLinear& d, Options& to, std::vector<Bind>& bind) {
+uint32_t rotation_buffers(const QLinear& d) { return d.bias ? 7 : 6; }
+
+void set_rotation(const QLinear& d, Options& to, std::vector<Bind>& bind, Places places) {
   const Rotation& t = *d.rotation;
   to.set("half_size", t.size() / 2)
       .set("heads", (d.n - 2 * t.kv_width()) / t.size())
@@ -153,9 +156,9 @@ void set_rotation(const QLinear& d, Options& to, std::vector<Bind>& bind) {
       .set("cache_type", std::string(name(t.keys.dtype)))
       .set("has_bias", d.bias ? 1 : 0);
   if (d.bias) bind.push_back({"bias", *d.bias});
-  for (const Bind& b : {Bind{"cos_of", t.cos}, Bind{"sin_of", t.sin}, Bind{"y", d.y},
-                        Bind{"keys", t.keys}, Bind{"values", t.values}})
-    bind.push_back(b);
+  bind.insert(bind.end(), {{"cos_of", t.cos}, {"sin_of", t.sin}});
+  if (places != Places::kCaches) bind.push_back({"y", d.y});
+  if (places != Places::kQueries) bind.insert(bind.end(), {{"keys", t.keys}, {"values", t.values}});
 }
 
 std::vector<LiveInt> live_ints(const QLinear& d) {
@@ -203,17 +206,23 @@ Options options_of(const Parts& parts) {
   return {{"splits", parts.splits}, {"fill_m", parts.fill_m}, {"fill_n", parts.fill_n}};
 }
 
-// The sums of queries, keys and values to where they belong.
-Status plan_rotated(const Node& n, Plan& p, const QLinear& d, const Parts& parts) {
+// The sums of queries, keys and values to where they belong, or some of them.
+Status plan_places(const Node& n, Plan& p, const QLinear& d, const Parts& parts, Places places) {
   const Rotation& t = *d.rotation;
   // Parts that are filled up have rows of whole fours.
   const bool in_fours = t.size() % 4 == 0 && !t.halves && !t.q_norm;
   const int64_t lanes = in_fours ? 4 : 2;
+  static constexpr std::array<std::string_view, 3> kNames = {"all", "queries", "caches"};
   Options options = options_of(parts);
   options.set("lanes", lanes).set("halves", t.halves ? 1 : 0).set("normed", t.q_norm ? 1 : 0);
+  options.set("places", std::string(kNames[static_cast<size_t>(places)]));
   std::vector<Bind> bind = {{"sums", parts.sums}};
-  if (t.q_norm) bind.insert(bind.end(), {{"norm_q", *t.q_norm}, {"norm_k", *t.k_norm}});
-  set_rotation(d, options, bind);
+  if (t.q_norm && places != Places::kCaches) bind.push_back({"norm_q", *t.q_norm});
+  if (t.k_norm && places != Places::kQueries) bind.push_back({"norm_k", *t.k_norm});
+  set_rotation(d, options, bind, places);
+  int64_t columns = d.n;
+  if (places == Places::kQueries) columns -= 2 * t.kv_width();
+  if (places == Places::kCaches) columns = 2 * t.kv_width();
   const Params params = make_params(d);
   return p.dispatch(n,
                     {.shader = &shaders::qlinear_rotate,
@@ -221,8 +230,15 @@ Status plan_rotated(const Node& n, Plan& p, const QLinear& d, const Parts& parts
                      .bind = std::move(bind),
                      .params = bytes_of(params),
                      .live = live_ints(d),
-                     .grid = t.q_norm ? per_group(d.m * d.n / t.size(), p.caps())
+                     .grid = t.q_norm ? per_group(d.m * columns / t.size(), p.caps())
                                       : per_element(d.m * d.n / (t.halves ? 4 : lanes), p.caps())});
+}
+
+Status plan_rotated(const Node& n, Plan& p, const QLinear& d, const Parts& parts) {
+  const uint32_t buffers = 1 + rotation_buffers(d) + (d.rotation->q_norm ? 2 : 0);
+  if (buffers <= p.caps().max_storage_buffers) return plan_places(n, p, d, parts, Places::kAll);
+  PTERYX_TRY(plan_places(n, p, d, parts, Places::kQueries));
+  return plan_places(n, p, d, parts, Places::kCaches);
 }
 
 }  // namespace

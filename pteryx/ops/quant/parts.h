@@ -37,7 +37,11 @@ void set_result_options(const QLinear& d, bool parts, Options& to);
 void set_finish(const QLinear& d, Options& to, std::vector<Bind>& bind);
 void bind_results(const QLinear& d, std::vector<Bind>& bind);
 // rotated.wgsl, instead of results.wgsl; rows of caches and tables are live ints.
-void set_rotation(const QLinear& d, Options& to, std::vector<Bind>& bind);
+enum class Places : uint8_t { kAll, kQueries, kCaches };
+void set_rotation(const QLinear& d, Options& to, std::vector<Bind>& bind,
+                  Places places = Places::kAll);
+// Storage buffers that a kernel has for it, the live ints among them.
+uint32_t rotation_buffers(const QLinear& d);
 std::vector<LiveInt> live_ints(const QLinear& d);
 
 // A result and the columns it has.

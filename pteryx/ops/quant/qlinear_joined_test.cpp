@@ -215,6 +215,10 @@ void check_rotated(const Rotated& r) {
   const std::vector<TestTensor> want = {y, new_keys, new_values};
   expect_op(c.out(DType::kF32, y.dims), want, quantised_tolerance(cache_type));
   if (rows > 8) expect_matrices(c, want, quantised_tolerance(DType::kF16), "matrix_few");
+  if (!heads_normed) return;
+  // Queries and caches by themselves.
+  expect_route(c, "", want, quantised_tolerance(cache_type),
+               [](gpu::Caps& caps) { caps.max_storage_buffers = 8; });
 }
 
 TEST(JoinedQLinear, QueriesKeysAndValuesAreTurnedAndKept) {

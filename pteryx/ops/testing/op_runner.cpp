@@ -174,6 +174,25 @@ Result<std::vector<TestTensor>> Runner::run_cpu() {
   return out;
 }
 
+// Every device binds eight storage buffers, and many no more: planned for one of those, no kernel
+// has more.
+Status Runner::check_buffers(PlanContext context, const std::string& route) {
+  context.caps.max_storage_buffers = std::min(context.caps.max_storage_buffers, 8U);
+  const Node n(g, g.nodes[0], *def, live);
+  const bool fits = route.empty() || std::ranges::any_of(def->routes, [&](const Route& each) {
+                      return each.name == route && route_fits(each, n, context);
+                    });
+  if (!fits) return {};
+  Plan plan(context, 0);
+  PTERYX_TRY(def->plan(n, plan));
+  for (const PlannedDispatch& d : plan.dispatches) {
+    if (d.bindings.size() <= context.caps.max_storage_buffers) continue;
+    return device_error(fmt::format("{}: {} storage buffers, the device has {}", d.label,
+                                    d.bindings.size(), context.caps.max_storage_buffers));
+  }
+  return {};
+}
+
 Result<std::vector<TestTensor>> Runner::run_gpu(const std::string& route) {
   gpu::Device& dev = test_device();
   PlanContext context{.caps = emulate ? emulated_caps() : dev.caps(), .precision = precision};
@@ -181,6 +200,7 @@ Result<std::vector<TestTensor>> Runner::run_gpu(const std::string& route) {
   if (invocations != 0)
     context.caps.max_invocations = context.caps.max_workgroup_size_x = invocations;
   if (!route.empty()) context.forced_routes.emplace_back(def->family, route);
+  PTERYX_TRY(check_buffers(context, route));
   // Indices are reported to the second slot.
   constexpr uint32_t kSlot = 1;
   constexpr uint64_t kFaultBytes = uint64_t{2} * kFaultWords * 4;

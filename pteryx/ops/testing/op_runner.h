@@ -69,6 +69,9 @@ struct Runner {
   Result<std::vector<TestTensor>> run_cpu();
 
   Result<std::vector<TestTensor>> run_gpu(const std::string& route);
+
+ private:
+  Status check_buffers(PlanContext context, const std::string& route);
 };
 
 }  // namespace pteryx::ops::testing

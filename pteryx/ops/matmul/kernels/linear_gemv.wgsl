@@ -22,6 +22,7 @@
 #option sin_of_type f16 | f32
 #option live_slots
 #let in_halves = halves
+#let places = all
 #require !halves || half_size % 4 == 0
 #else
 #let in_halves = 0

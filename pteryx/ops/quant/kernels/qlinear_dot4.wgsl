@@ -84,6 +84,7 @@
 #require !halves || (columns == 8 && half_size % 4 == 0)
 #require !normed || (halves && rows == 1 && sets * 4 == half_size)
 #let heads_normed = normed
+#let places = all
 #else
 #let in_halves = 0
 #let heads_normed = 0

@@ -1,6 +1,7 @@
 // y[m, n], keys[position + m, n] or values[position + m, n] = turned(normed(sum over splits of sums[split, m, n] + bias[n])): the
 // sums of a product that makes queries, keys and values, turned and put where they belong.
-// One invocation per two or four columns, or two pairs where these are half a head apart; with norms, one workgroup per head.
+// One invocation per two or four columns, or two pairs where these are half a head apart; with norms, one workgroup per head,
+// and, where a device binds too few tensors, queries and caches by themselves.
 // Host guarantees: sums is [splits, m, n] in f32, m and n up to multiples of fill_m and fill_n; n is a multiple of lanes, and of
 // four with halves; norms have the size of a head.
 #option lanes 2 | 4  // columns of an invocation; heads have a multiple of them
@@ -9,8 +10,12 @@
 #option fill_n 1..128
 #option halves
 #option normed  // heads of queries and keys are divided by their RMS, and multiplied by norm_q or norm_k, before they turn
-#if normed
+#option places all | queries | caches
+#require places == all || normed
+#if normed && places != caches
 #option norm_q_type f16 | f32
+#end
+#if normed && places != queries
 #option norm_k_type f16 | f32
 #end
 #option half_size 1..512
@@ -21,7 +26,9 @@
 #option cache_type f16 | f32
 #option cos_of_type f16 | f32
 #option sin_of_type f16 | f32
+#if places != caches
 #option y_type f16 | f32
+#end
 #option live_slots
 #option has_bias
 #if has_bias
@@ -65,8 +72,18 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   const size = $(half_size * 2)u;
   const half = $(half_size)u;
   let at = flat_group(group, groups);
-  let m = at / (params.n / size);
-  let first = at % (params.n / size) * size;
+#if places == queries
+  const first_head = 0u;
+  const all_heads = $(heads)u;
+#elif places == caches
+  const first_head = $(heads)u;
+  const all_heads = $(2 * kv_heads)u;
+#else
+  const first_head = 0u;
+  const all_heads = $(heads + 2 * kv_heads)u;
+#end
+  let m = at / all_heads;
+  let first = (first_head + at % all_heads) * size;
   if (m >= params.m) { return; }
   var sum = 0.0;
   for (var d = local * 2u; d < size; d += threads * 2u) {

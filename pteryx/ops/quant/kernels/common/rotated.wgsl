@@ -4,6 +4,7 @@
 // finish2(m, n, v, f) and finish_halves(m, n, low, high, f) do so with what finishing(m, n) has fetched before.
 // Who includes it declares `cos_of_type`, `sin_of_type`, `y_type` and what finish.wgsl asks for.
 // Host guarantees: the tables have half_size columns, or, with halves, two times as many, and half_size is even.
+#option places all | queries | caches  // what is stored: both, or only what goes to y, or to the caches
 #option halves                // pairs are half a head apart, else neighbours
 #option half_size 1..512
 #option heads 1..1024
@@ -17,9 +18,13 @@
 #include "quant/kernels/common/finish.wgsl"
 #tensor cos_of read f16 | f32
 #tensor sin_of read f16 | f32
+#if places != caches
 #tensor y raw_write u32
+#end
+#if places != queries
 #tensor keys raw_write u32
 #tensor values raw_write u32
+#end
 #include "common/live.wgsl"
 const keys_from = $(q_width)u;
 const values_from = $(q_width + kv_width)u;
@@ -28,6 +33,7 @@ fn added2(n: u32) -> vec2<f32> { return vec2<f32>(added(0u, n), added(0u, n + 1u
 
 fn place2(m: u32, n: u32, pair: vec2<f32>, position: u32) {
   if (n < keys_from) {
+#if places != caches
     let at = m * $(q_width)u + n;
 #if y_type == f16
     y[at / 2u] = pack2x16float(pair);
@@ -35,8 +41,10 @@ fn place2(m: u32, n: u32, pair: vec2<f32>, position: u32) {
     y[at] = bitcast<u32>(pair.x);
     y[at + 1u] = bitcast<u32>(pair.y);
 #end
+#end
     return;
   }
+#if places != queries
   if (position >= $(capacity)u) { return; }
   let at = position * $(kv_width)u + (n - keys_from) % $(kv_width)u;
 #if cache_type == f16
@@ -49,6 +57,7 @@ fn place2(m: u32, n: u32, pair: vec2<f32>, position: u32) {
     values[at] = bitcast<u32>(pair.x);
     values[at + 1u] = bitcast<u32>(pair.y);
   }
+#end
 #end
 }
 
