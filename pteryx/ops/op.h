@@ -188,6 +188,7 @@ struct DispatchDesc {
   std::vector<LiveInt> live = {};
   gpu::Grid grid;
   double flops = 0;  // that it computes, for profiles; 0: work.h tells
+  bool fed = false;  // a run that the one before it has fed finds it done
 };
 
 // What a plan is made for: capabilities, routes forced for tests, and how exact matrix
@@ -206,7 +207,9 @@ struct PlannedBinding {
     kCounted,
     kConstant,
     kScalars,
-    kFaults
+    kFaults,
+    kStaging,  // live scalars and small inputs, to be written
+    kRule,     // how these move from a run to the next: sample/common/feed.wgsl
   } kind = Kind::kValue;
   ValueId value = graph::kNoValue;
   uint32_t scratch = 0;   // index into Plan::scratch_bytes
@@ -223,7 +226,11 @@ struct PlannedDispatch {
   bool subgroups = false;
   bool subgroup_matrix = false;
   double flops = 0;
+  bool fed = false;
 };
+
+// Of the tensors of kernels, those that no node has, by their names.
+std::optional<PlannedBinding::Kind> session_binding(std::string_view tensor);
 
 // A constant of the file in another layout, made on the GPU before its first use.
 struct PlannedConstant {
@@ -249,6 +256,8 @@ class Plan {
 
   // Records a dispatch. An empty grid (nothing to do) records nothing.
   Status dispatch(const Node& n, DispatchDesc desc);
+  // What stands for the node's last dispatch in runs that feed the next one: it prepares that, too.
+  Status feed(const Node& n, DispatchDesc desc);
   // A temporary of this node's; bind it like a tensor.
   Tensor scratch(DType dtype, const Dims& dims);
   // The same, of kCounters counters and `words` more words, for workgroups that count themselves.
@@ -261,6 +270,7 @@ class Plan {
                         const Dims& dims, DispatchDesc make);
 
   std::vector<PlannedDispatch> dispatches;
+  std::optional<PlannedDispatch> feeding;
   std::vector<PlannedConstant> constants;
   std::vector<uint64_t> scratch_bytes;
   uint64_t counted_bytes = 0;  // of the counted temporary; 0: there is none

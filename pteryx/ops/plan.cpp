@@ -112,6 +112,22 @@ void add_options(const DispatchDesc& desc, bool reports, Options& to) {
 
 }  // namespace
 
+Status Plan::feed(const Node& n, DispatchDesc desc) {
+  PTERYX_TRY(dispatch(n, std::move(desc)));
+  feeding = std::move(dispatches.back());
+  dispatches.pop_back();
+  return {};
+}
+
+std::optional<PlannedBinding::Kind> session_binding(std::string_view tensor) {
+  using Kind = PlannedBinding::Kind;
+  if (tensor == "live_scalars") return Kind::kScalars;
+  if (tensor == "faults") return Kind::kFaults;
+  if (tensor == "staging") return Kind::kStaging;
+  if (tensor == "feed_rule") return Kind::kRule;
+  return std::nullopt;
+}
+
 // A kernel whose file says what it binds.
 Status Plan::dispatch_kernel(const Node& n, const DispatchDesc& desc, const Kernel& kernel) {
   PlannedDispatch d;
@@ -119,11 +135,8 @@ Status Plan::dispatch_kernel(const Node& n, const DispatchDesc& desc, const Kern
   std::vector<Repack> repacks;
   size_t used = 0;
   for (const KernelTensor& t : kernel.tensors) {
-    if (t.name == "live_scalars" || t.name == "faults") {
-      const bool faults = t.name == "faults";
-      d.bindings.push_back(
-          {.kind = faults ? PlannedBinding::Kind::kFaults : PlannedBinding::Kind::kScalars,
-           .written = faults});
+    if (const auto kind = session_binding(t.name)) {
+      d.bindings.push_back({.kind = *kind, .written = t.is_written()});
       continue;
     }
     const auto b = std::ranges::find(desc.bind, t.name, &Bind::name);
@@ -150,6 +163,7 @@ Status Plan::dispatch_kernel(const Node& n, const DispatchDesc& desc, const Kern
   d.subgroups = kernel.subgroups;
   d.subgroup_matrix = kernel.subgroup_matrix;
   d.flops = desc.flops;
+  d.fed = desc.fed;
   dispatches.push_back(std::move(d));
   return pack(n, *this, repacks);
 }

@@ -14,7 +14,6 @@
 #include "pteryx/ops/op.h"
 #include "pteryx/ops/table.h"
 #include "pteryx/program/program.h"
-#include "pteryx/session/exec/decode_ahead.h"
 #include "pteryx/session/half_scales.h"
 #include "pteryx/session/inspect.h"
 #include "pteryx/session/layout.h"
@@ -51,25 +50,6 @@ class Lister {
     }
   }
 
-  // What moves the token of a step to the next.
-  void add_decode_ahead() {
-    if (!layout_.one_stretch) return;
-    const bool reports = layout_.fault_slots > 0;
-    KernelUse use{.method = excerpt(g_.method),
-                  .sizes = "1 token",
-                  .op = "the end of each step",
-                  .purpose = "moves the token that was drawn to the next step",
-                  .binds = {"the token, written", "how live scalars move",
-                            "live scalars and small inputs, written"},
-                  .grid = {},
-                  .nodes = {}};
-    if (reports) use.binds.emplace_back("reports of indices outside their tensor");
-    PlannedDispatch d;
-    d.label = exec::DecodeAhead::kLabel;
-    d.code = exec::DecodeAhead::code(reports);
-    keep(d, std::move(use));
-  }
-
   // Shapes and plans as a run of that many tokens at that position makes them.
   Status add_at(const Sizes& sizes) {
     ops::Live live = layout_.bound;
@@ -90,8 +70,12 @@ class Lister {
       if (layout_.place[i] != Place::kGpu) continue;
       ops::Plan plan(context_, fault_slot(layout_, i));
       PTERYX_TRY(layout_.defs[i]->plan(ops::Node(g_, g_.nodes[i], *layout_.defs[i], live), plan));
-      const NodePlan made{
-          std::move(plan.dispatches), std::move(plan.constants), std::move(plan.scratch_bytes), {}};
+      const NodePlan made{std::move(plan.dispatches),
+                          std::move(plan.constants),
+                          std::move(plan.scratch_bytes),
+                          {},
+                          {},
+                          std::move(plan.feeding)};
       add(i, made, live, sizes.text);
     }
     return {};
@@ -117,6 +101,10 @@ class Lister {
       keep(c.make, std::move(use));
     }
     for (const PlannedDispatch& d : plan.dispatches) keep(d, use_of(node, d, plan, live, sizes));
+    if (!plan.feeding) return;
+    KernelUse use = use_of(node, *plan.feeding, plan, live, sizes);
+    use.purpose = "moves the token that was drawn to the next step as well";
+    keep(*plan.feeding, std::move(use));
   }
 
   KernelUse use_of(uint32_t node, const PlannedDispatch& d, const NodePlan& plan,
@@ -142,6 +130,8 @@ class Lister {
         return fmt::format("a constant as {}, {} bytes", plan.constants[b.constant].layout,
                            plan.constants[b.constant].size_bytes);
       case PlannedBinding::Kind::kScalars: return "live scalars";
+      case PlannedBinding::Kind::kStaging: return "live scalars and small inputs";
+      case PlannedBinding::Kind::kRule: return "how live scalars move";
       case PlannedBinding::Kind::kFaults: return "reports of indices outside their tensor";
       case PlannedBinding::Kind::kCounted: return "counters, and a temporary behind them";
       case PlannedBinding::Kind::kValue: break;
@@ -227,7 +217,6 @@ Status list_method(graph::Graph& g, const KernelOptions& options, HalfScales& sc
     Status s = lister.add_at(sizes);
     if (!s.ok()) return std::move(s).during(fmt::format("planning {}", sizes.text));
   }
-  lister.add_decode_ahead();
   return {};
 }
 

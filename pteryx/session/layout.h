@@ -97,6 +97,7 @@ struct NodePlan {
   std::vector<uint64_t> scratch_bytes;
   uint64_t counted_bytes = 0;
   ops::ScalarReads reads;
+  std::optional<ops::PlannedDispatch> feeding = {};
 };
 
 struct Layout {
@@ -117,6 +118,7 @@ struct Layout {
   // Of each node; none where it does not run on the GPU, or only the data of a run tell whether it
   // can be planned.
   std::vector<std::optional<NodePlan>> plans;
+  bool feeds = false;  // one of them has a dispatch for runs that feed the next one
   MemoryNeed memory;
   // Indices that come from an input.
   struct IndexLimit {

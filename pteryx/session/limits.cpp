@@ -53,16 +53,18 @@ class Finder {
     bound(fmt::format("a temporary of {}", describe(g, n)), scratch, kSizes);
     for (const ops::PlannedConstant& c : plan.constants)
       bound(fmt::format("weight {}, {}", g.label(c.source), c.layout), c.size_bytes, kWeights);
-    for (const ops::PlannedDispatch& d : plan.dispatches) {
-      if (d.bindings.size() <= caps_.max_storage_buffers) continue;
-      add({fmt::format("shader '{}' of {}", d.label, describe(g, n)), d.bindings.size(),
-           "max_storage_buffers", caps_.max_storage_buffers, ""});
-    }
+    for (const ops::PlannedDispatch& d : plan.dispatches) dispatch(g, n, d);
+    if (plan.feeding) dispatch(g, n, *plan.feeding);
   }
 
   std::vector<Excess> take() { return std::move(found_); }
 
  private:
+  void dispatch(const graph::Graph& g, const graph::Node& n, const ops::PlannedDispatch& d) {
+    if (d.bindings.size() <= caps_.max_storage_buffers) return;
+    add({fmt::format("shader '{}' of {}", d.label, describe(g, n)), d.bindings.size(),
+         "max_storage_buffers", caps_.max_storage_buffers, ""});
+  }
   // Several nodes may read a weight in the same layout.
   void add(Excess e) {
     if (std::ranges::find(found_, e.what, &Excess::what) == found_.end())

@@ -106,6 +106,32 @@ TEST(Steps, GreedyTextIsThatOfTheLogits) {
   }
 }
 
+// A token that never left the GPU is as much part of the history as one that was given.
+TEST(Steps, TokensThatAreFedAreHeldBack) {
+  auto session = load("qwen3_like_q4", true);
+  ASSERT_TRUE(session.ok()) << session.status().message();
+  const auto steps = open(*session, 3);
+  ASSERT_NE(steps, nullptr);
+  Ids text[2];
+  for (const float presence : {0.0F, 9.0F}) {
+    steps->set(Sampling{.presence = presence});
+    Ids& fed = text[presence > 0 ? 1 : 0];
+    fed = by_steps(*steps, kPrompt, 0, 20);
+    Ids given;
+    Ids tokens = kPrompt;
+    for (int64_t position = 0; given.size() < fed.size();) {
+      ASSERT_TRUE(blocking::start(*steps, tokens, position).ok());
+      position += static_cast<int64_t>(tokens.size());
+      const auto token = blocking::take(*steps);
+      ASSERT_TRUE(token.ok());
+      given.push_back(*token);
+      tokens = {*token};
+    }
+    EXPECT_EQ(fed, given) << "presence " << presence;
+  }
+  EXPECT_NE(text[0], text[1]);
+}
+
 // Models of the same weights: one position, one of each token, methods that share their caches; and
 // caches with heads before rows.
 TEST(Steps, EveryFormOfAModelGivesTheSameText) {

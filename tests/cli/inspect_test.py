@@ -270,7 +270,7 @@ class Kernels(Inspect):
             self.assertIn(f"// forward, {sizes}: pteryx.linear_q4gsw, node", text)
         self.assertRegex(text, r"// forward, 1 token at position [1-9]\d*: ")
         self.assertIn(": pteryx.sample, node", text)
-        self.assertIn("decode-advance.wgsl", self.files())
+        self.assertIn("sample-f32_i32_i32_i32-feeding.wgsl", self.files())
 
     def test_a_folder_of_its_own(self):
         self.kernels.mkdir()

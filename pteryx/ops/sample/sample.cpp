@@ -8,7 +8,9 @@
 #include <numeric>
 #include <vector>
 
+#include "pteryx/ops/kernel/library.h"
 #include "pteryx/ops/op.h"
+#include "pteryx/ops/shaders/advance.h"
 #include "pteryx/ops/shaders/remember.h"
 #include "pteryx/ops/shaders/sample.h"
 #include "pteryx/ops/table.h"
@@ -62,19 +64,26 @@ Status plan(const Node& n, Plan& p) {
                                      .blocks = u32(blocks),
                                      .first = u32((logits.rows() - 1) * vocabulary),
                                      .count = u32(count),
-                                     .start = start.word};
-  return p.dispatch(n, {.shader = &shaders::sample,
-                        .options = {{"threads", p.caps().max_invocations >= 1024 ? 1024 : 256},
-                                    {"lanes", lanes_of(p.caps())},
-                                    {"counters", kCounters}},
-                        .bind = {{"logits", logits},
-                                 {"settings", n.in(kSettings)},
-                                 {"history", n.in(kHistory)},
-                                 {"partial", p.counted_scratch(vocabulary + 2 * blocks)},
-                                 {"y", n.out()}},
-                        .params = bytes_of(params),
-                        .live = {start},
-                        .grid = per_group(blocks, p.caps())});
+                                     .start = start.word,
+                                     .positions = u32(n.in(kHistory).numel())};
+  DispatchDesc d{.shader = &shaders::sample,
+                 .options = {{"threads", p.caps().max_invocations >= 1024 ? 1024 : 256},
+                             {"lanes", lanes_of(p.caps())},
+                             {"counters", kCounters},
+                             {"feeds", 0}},
+                 .bind = {{"logits", logits},
+                          {"history", n.in(kHistory)},
+                          {"partial", p.counted_scratch(vocabulary + 2 * blocks)},
+                          {"y", n.out()}},
+                 .params = bytes_of(params),
+                 .live = {start},
+                 .grid = per_group(blocks, p.caps())};
+  DispatchDesc feeding = d;
+  d.bind.push_back({"settings", n.in(kSettings)});
+  PTERYX_TRY(p.dispatch(n, std::move(d)));
+  feeding.options.set("feeds", 1).set("most_moves", kMostMoves);
+  feeding.variant = "feeding";
+  return p.feed(n, std::move(feeding));
 }
 
 // ---------------------------------------------------------------- the same on the CPU
@@ -198,7 +207,8 @@ Status remember_plan(const Node& n, Plan& p) {
                         .bind = {{"tokens", n.in(kNew)}, {"history", n.in(kMemory)}},
                         .params = bytes_of(params),
                         .live = {start},
-                        .grid = per_element(count, p.caps())});
+                        .grid = per_element(count, p.caps()),
+                        .fed = true});
 }
 
 Status remember_cpu(const Node& n, const Host& h) {
@@ -223,6 +233,23 @@ constexpr Arg kArgs[] = {in("logits", kFloats, 1),
                          out("y", only(DType::kI32))};
 
 }  // namespace
+
+Result<PlannedDispatch> plan_advance(graph::ValueId y) {
+  PTERYX_ASSIGN(const auto kernel,
+                find_kernel(shaders::advance.file, {{"most_moves", kMostMoves}}));
+  PlannedDispatch d{.label = std::string(shaders::advance.name),
+                    .code = kernel->code,
+                    .bindings = {},
+                    .params = {},
+                    .grid = {}};
+  for (const KernelTensor& t : kernel->tensors) {
+    const auto kind = session_binding(t.name);
+    d.bindings.push_back({.kind = kind.value_or(PlannedBinding::Kind::kValue),
+                          .value = kind ? graph::kNoValue : y,
+                          .written = t.is_written()});
+  }
+  return d;
+}
 
 bool can_draw(std::span<const float> logits) {
   bool any = false;

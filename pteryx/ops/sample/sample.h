@@ -19,6 +19,7 @@
 #include <span>
 
 #include "pteryx/base/sampling.h"
+#include "pteryx/ops/op.h"
 
 namespace pteryx::ops {
 
@@ -56,6 +57,10 @@ inline constexpr const char* kRememberOp = "pteryx.remember";
 // never drawn; where one is NaN or +inf, or none is finite, y is kNoToken.
 inline constexpr const char* kSampleOp = "pteryx.sample";
 inline constexpr int32_t kNoToken = -1;
+// Words of live scalars and small inputs that a run moves for the one that it feeds.
+inline constexpr int64_t kMostMoves = 62;
+// Prepares the run that reads the token `y`, where the node that makes it cannot.
+Result<PlannedDispatch> plan_advance(graph::ValueId y);
 // Whether a token can be drawn from a row.
 bool can_draw(std::span<const float> logits);
 

@@ -6,24 +6,36 @@
 // Shares are integers of 2^-30 of the highest: sums do not hang on the order of invocations.
 // WGSL has no release fence between workgroups: what they leave is put down by exchanges, and the counter is raised behind
 // a barrier that waits for what these gave back.
-// Host guarantees: start + count <= size of history. params.start is live; `first` is the first element of the last row.
+// Host guarantees: start + count <= positions, the size of history. params.start is live; `first` is the first element of the
+// last row.
 // `partial` has counters, which are 0 and are left so, a number for each id, and two words for each workgroup.
 #option threads 256 | 1024
 #option lanes 0 | 4 | 8 | 16 | 32  // see best.wgsl
 #option counters 1..4096  // words of partial before the first that is data
+#option feeds  // the run that comes next: see feed.wgsl. What is drawn is then in the history, too
 #option live_slots
 #tensor logits read f16 | f32
-#tensor settings read i32
-#tensor history read i32
 #tensor partial raw_write atomic<u32>
-#tensor y raw_write u32
 const threads: u32 = $(threads)u;
 #include "common/index.wgsl"
+#if feeds
+#option most_moves 1..64
+#tensor history raw_write i32
+#include "sample/common/feed.wgsl"
+// What others only read, this run's last workgroup writes.
+var<workgroup> given: array<u32, 12>;  // settings, then the first position
+fn live(word: u32) -> i32 { return select(i32(word), bitcast<i32>(staging[word & 0x7fffffffu]), (word >> 31u) == 1u); }
+fn load_history(i: u32) -> i32 { return history[i]; }
+#else
+#tensor settings read i32
+#tensor history read i32
+#tensor y raw_write u32
 #include "common/live.wgsl"
+#end
 #include "sample/common/best.wgsl"
 #include "sample/common/settings.wgsl"
 
-struct Params { vocabulary: u32, blocks: u32, first: u32, count: u32, start: u32 }
+struct Params { vocabulary: u32, blocks: u32, first: u32, count: u32, start: u32, positions: u32 }
 @group(0) @binding(0) var<uniform> params: Params;
 
 const block = 1024u;
@@ -129,13 +141,13 @@ fn last_kept(local: u32, peak: f32, bottom: u32, wanted: u32, part: f32, shares:
 fn share_sum(digit: u32) -> f32 { return f32(atomicLoad(&high[digit])) * 4294967296.0 + f32(atomicLoad(&low[digit])); }
 
 // Numbers of a block of ids and the highest of them, put down for the last workgroup.
-fn scale(s: Settings, unit: u32, local: u32) {
+fn scale(s: Settings, start: u32, unit: u32, local: u32) {
   let base = unit * block;
   let held_back = s.repetition != 1.0 || s.presence != 0.0 || s.frequency != 0.0;
   if (held_back) {
     for (var i = local; i < block; i += threads) { atomicStore(&seen[i], 0u); }
     workgroupBarrier();
-    let end = u32(live(params.start)) + params.count;
+    let end = start + params.count;
     let begin = select(0u, end - min(end, s.window), s.window > 0u);
     for (var i = begin + local; i < end; i += threads) { mark(load_history(i), base); }
     workgroupBarrier();
@@ -169,13 +181,35 @@ fn scale(s: Settings, unit: u32, local: u32) {
   if (old == 0xffffffffu) { is_last = 2u; }  // written again by the caller: only so that the exchanges are waited for
 }
 
+#if feeds
+fn put(local: u32, ahead: Ahead, start: u32, token: u32) {
+  feed(local, ahead, token);
+  let next = start + params.count;
+  if (local == 0u && next < params.positions) { history[next] = bitcast<i32>(token); }
+}
+#else
+fn put(local: u32, token: u32) {
+  if (local == 0u) { y[0] = token; }
+}
+#end
+
 @compute @workgroup_size(threads)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
+#if feeds
+  let ahead = look_ahead(local);
+  if (local < 11u) { given[local] = staging[feed_rule[1] + local]; }
+  if (local == 11u) { given[11] = u32(live(params.start)); }
+  let words = workgroupUniformLoad(&given);
+  let s = settings_of(words);
+  let start = words[11];
+#else
   let s = read_settings();
+  let start = u32(live(params.start));
+#end
   let unit = flat_group(group, groups);
   if (unit >= params.blocks) { return; }
-  scale(s, unit, local);
+  scale(s, start, unit, local);
   storageBarrier();
   workgroupBarrier();
   if (local == 0u) {
@@ -193,7 +227,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let peak = number_of(top.key);
   let none = top.key == key_of(lowest) || top.key == spoiled;
   if (!(s.temperature > 0.0)) {
-    if (local == 0u) { y[0] = select(top.id, nothing, none); }
+#if feeds
+    put(local, ahead, start, select(top.id, nothing, none));
+#else
+    put(local, select(top.id, nothing, none));
+#end
     return;
   }
   var bottom = 0u;
@@ -201,7 +239,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   if (s.top_p < 1.0) { bottom = max(bottom, last_kept(local, peak, bottom, 0u, s.top_p, true)); }
   bottom = max(bottom, key_of(peak + log(max(s.min_p, 1e-30))));
   let kept = number_of(bottom);
-  let position = u32(live(params.start)) + params.count;
+  let position = start + params.count;
   highest = Best(0u, top.id);
   for (var id = local; id < params.vocabulary; id += threads) {
     let v = number_at(z_from + id);
@@ -210,5 +248,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   }
   workgroupBarrier();
   let drawn = reduce_best(local, highest);
-  if (local == 0u) { y[0] = select(drawn.id, nothing, none); }
+#if feeds
+  put(local, ahead, start, select(drawn.id, nothing, none));
+#else
+  put(local, select(drawn.id, nothing, none));
+#end
 }

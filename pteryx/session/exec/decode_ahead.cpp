@@ -8,6 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/ops/bind.h"
+#include "pteryx/ops/sample/sample.h"
+
 namespace pteryx::exec {
 
 using graph::index;
@@ -15,53 +18,31 @@ using graph::ValueId;
 
 namespace {
 
-constexpr size_t kMaxMoves = 62;
-constexpr uint64_t kRuleBytes = 4 * (2 + 2 * kMaxMoves);
-
 // The result of a run in which a node reported something.
 constexpr int32_t kReported = std::numeric_limits<int32_t>::min();
 // Of a buffer in the ring: the token, then the reports.
 constexpr uint64_t kFaultsAt = 16;
 
-// A result below 0 says that there is none. The run after it reads 0, which is in every table, and
-// nobody takes what it makes.
-constexpr std::string_view kAdvance = R"(
-@group(0) @binding(0) var<storage, read_write> result: array<u32>;
-@group(0) @binding(1) var<storage, read> rule: array<u32>;
-@group(0) @binding(2) var<storage, read_write> staging: array<u32>;
-
-@compute @workgroup_size(1)
-fn main() {
-  look_at_reports();
-  staging[rule[0]] = select(result[0], 0u, result[0] > 0x7fffffffu);
-  for (var i = 0u; i < rule[1]; i++) { staging[rule[2u + 2u * i]] += rule[3u + 2u * i]; }
-}
-)";
-
-constexpr std::string_view kNoReports = "fn look_at_reports() {}\n";
-constexpr std::string_view kReports = R"(
-@group(0) @binding(3) var<storage, read> faults: array<vec4<u32>>;
-fn look_at_reports() {
-  for (var i = 0u; i < arrayLength(&faults); i++) {
-    if (faults[i].x != 0u) { result[0] = 0x80000000u; }
-  }
-}
-)";
-
 const graph::Tensor* tensor_at(const graph::Graph& g, const std::vector<ValueId>& ids, size_t i) {
   return i < ids.size() ? g.tensor(ids[i]) : nullptr;
 }
 
-}  // namespace
-
-std::string DecodeAhead::code(bool reports) {
-  return fmt::format("{}{}", reports ? kReports : kNoReports, kAdvance);
+// Where the node that draws finds its settings among the small inputs.
+uint64_t settings_offset(const graph::Graph& g, const Layout& layout) {
+  constexpr size_t kSettings = 1;  // of its arguments
+  for (const graph::Node& n : g.nodes) {
+    if (n.op != nullptr && n.op->name == ops::kSampleOp)
+      return layout.roots[layout.root_of[index(n.args[kSettings])]].inbox;
+  }
+  return kNoOffset;
 }
+
+}  // namespace
 
 Result<std::unique_ptr<DecodeAhead>> DecodeAhead::create(const graph::Graph& g,
                                                          const Layout& layout,
                                                          const std::shared_ptr<gpu::Device>& device,
-                                                         const Memory& memory, Faults& faults,
+                                                         Memory& memory, Faults& faults,
                                                          const FeedRule& rule, uint32_t depth) {
   const graph::Tensor* const output = tensor_at(g, g.outputs, rule.token_output);
   if (depth == 0 || output == nullptr || tensor_at(g, g.inputs, rule.token_input) == nullptr ||
@@ -81,29 +62,35 @@ Result<std::unique_ptr<DecodeAhead>> DecodeAhead::create(const graph::Graph& g,
     return unsupported(fmt::format("method '{}' does not run on the GPU in one piece", g.method));
   }
   Creations& created = d->created_;
-  d->rule_ = created.buffer(device, kRuleBytes, gpu::BufferKind::kStorage, "decode rule");
-  d->parked_ = created.buffer(device, 4, gpu::BufferKind::kStorage, "parked token");
-  std::vector<gpu::BindingKind> kinds = {gpu::BindingKind::kStorageReadWrite,
-                                         gpu::BindingKind::kStorageRead,
-                                         gpu::BindingKind::kStorageReadWrite};
-  std::vector<gpu::Binding> bindings = {
-      d->result_, {d->rule_.get(), 0, kRuleBytes}, {memory.inbox(), 0, layout.inbox_bytes}};
-  if (!faults.none()) {
-    kinds.push_back(gpu::BindingKind::kStorageRead);
-    bindings.push_back({faults.buffer(), 0, faults.size_bytes()});
+  if (layout.feeds) {
+    d->settings_offset_ = settings_offset(g, layout);
+    if (d->settings_offset_ == kNoOffset)
+      return unsupported(fmt::format("method '{}' keeps its settings by themselves", g.method));
+  } else {
+    PTERYX_TRY(d->make_dispatch(g.outputs[rule.token_output]));
   }
-  d->dispatch_.pipeline = device->create_pipeline(
-      {.label = kLabel, .code = code(!faults.none()), .constants = {}, .bindings = kinds});
-  d->dispatch_.bindings = device->create_bindings(d->dispatch_.pipeline, bindings, kLabel);
-  d->bindings_ = created.dispatch(device, d->dispatch_);
+  d->parked_ = created.buffer(device, 4, gpu::BufferKind::kStorage, "parked token");
   for (uint32_t i = 0; i < depth; ++i) {
     d->ring_.push_back(created.buffer(device, kFaultsAt + faults.size_bytes(),
                                       gpu::BufferKind::kReadback, "drawn token"));
   }
   d->pending_.resize(depth);
-  const std::array<uint32_t, 2> words = {static_cast<uint32_t>(d->token_offset_ / 4), 0};
-  created.write(device->write(d->rule_.get(), 0, std::as_bytes(std::span(words))));
   return d;
+}
+
+// The dispatch behind those of a run whose nodes do not feed the next one.
+Status DecodeAhead::make_dispatch(ValueId token) {
+  PTERYX_ASSIGN(const ops::PlannedDispatch planned, ops::plan_advance(token));
+  kernel_ = planned.label;
+  const uint64_t bytes = ops::params_bytes(planned);  // of none
+  params_ = created_.buffer(device_, bytes, gpu::BufferKind::kUniform, "no params");
+  dispatch_ =
+      ops::bind(*device_, planned, {params_.get(), 0, bytes}, [&](const ops::PlannedBinding& b) {
+        return b.kind == ops::PlannedBinding::Kind::kValue ? memory_.buffer_of(b.value)
+                                                           : memory_.bound(b.kind);
+      });
+  bindings_ = created_.dispatch(device_, dispatch_);
+  return {};
 }
 
 // Evaluates what the position decides once more, at the position behind this run's. Where that
@@ -141,23 +128,16 @@ std::vector<Recording::Move> DecodeAhead::moves_of(const Block& b, const Recordi
     for (size_t i = 0; i < elements; ++i)
       moves.push_back({static_cast<uint32_t>(offset / 4 + i), 1});
   }
-  if (moves.size() > kMaxMoves) moves.clear();  // the host writes them
+  if (moves.size() > ops::kMostMoves) moves.clear();  // the host writes them
   return moves;
 }
 
 Status DecodeAhead::prepare(const Block& b, Recording& r) {
   if (!r.moves) r.moves = moves_of(b, r);
-  if (*r.moves == moves_) return {};
-  std::array<uint32_t, 1 + 2 * kMaxMoves> words{};
-  words[0] = static_cast<uint32_t>(r.moves->size());
-  for (size_t i = 0; i < r.moves->size(); ++i) {
-    words[1 + 2 * i] = (*r.moves)[i].word;
-    words[2 + 2 * i] = (*r.moves)[i].amount;
-  }
-  PTERYX_TRY(device_->write(rule_.get(), 4,
-                            std::as_bytes(std::span(words).first(1 + 2 * r.moves->size()))));
-  moves_ = *r.moves;
-  return {};
+  words_ = {static_cast<uint32_t>(token_offset_ / 4), static_cast<uint32_t>(settings_offset_ / 4),
+            static_cast<uint32_t>(r.moves->size())};
+  for (const Recording::Move& m : *r.moves) words_.insert(words_.end(), {m.word, m.amount});
+  return memory_.write_rule(words_);
 }
 
 std::span<const gpu::Copy> DecodeAhead::copies() {

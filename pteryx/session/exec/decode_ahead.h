@@ -29,24 +29,21 @@ struct FeedRule {
   size_t token_output = 0;  // one i32
 };
 
-// The last dispatch of every such run moves the token into the staging buffer and adds to the words
-// there what a position that is one more means for them, so that the next run needs nothing from
-// the host. Tokens come back through a ring of buffers, four bytes each. Where nodes report indices
-// outside their tensor, that dispatch puts kReported in place of the token, and a copy of the
-// reports, which stands behind the token, is read only then.
+// The last dispatch of every such run, of the node that draws or one behind it, moves the token
+// into the staging buffer and adds to the words there what a position that is one more means for
+// them (ops/sample/common/feed.wgsl), so that the next run needs nothing from the host. Tokens come
+// back through a ring of buffers, four bytes each. Where nodes report indices outside their tensor,
+// that dispatch puts kReported in place of the token, and a copy of the reports, which stands
+// behind the token, is read only then.
 class DecodeAhead {
  public:
   // At most `depth` runs are under way. Errors: kInvalidArgument where the method has no such
   // inputs and outputs, kUnsupported where it is not one stretch of GPU work.
   static Result<std::unique_ptr<DecodeAhead>> create(const graph::Graph& g, const Layout& layout,
                                                      const std::shared_ptr<gpu::Device>& device,
-                                                     const Memory& memory, Faults& faults,
+                                                     Memory& memory, Faults& faults,
                                                      const FeedRule& rule, uint32_t depth);
   ~DecodeAhead() { discard(); }
-
-  // The kernel of that dispatch, where nodes report something or do not.
-  static constexpr std::string_view kLabel = "decode/advance";
-  static std::string code(bool reports);
 
   // True once runs can be started.
   Result<bool> advance() { return created_.settled(*device_); }
@@ -63,7 +60,9 @@ class DecodeAhead {
   uint32_t token_root() const { return token_root_; }
   // Before a run is submitted: the rule that fits its recording.
   Status prepare(const Block& b, Recording& r);
+  // Behind those of a recording that does not feed the next run itself.
   const gpu::Dispatch& dispatch() const { return dispatch_; }
+  std::string_view kernel() const { return kernel_; }
   std::span<const gpu::Copy> copies();
   // It was submitted.
   Status started(const Recording& r, Staging& staging);
@@ -74,7 +73,7 @@ class DecodeAhead {
 
  private:
   DecodeAhead(const graph::Graph& g, const Layout& layout, std::shared_ptr<gpu::Device> device,
-              const Memory& memory, Faults& faults)
+              Memory& memory, Faults& faults)
       : graph_(g), layout_(layout), device_(std::move(device)), memory_(memory), faults_(faults) {}
   struct Pending {
     gpu::Ticket ticket = gpu::Ticket::kNone;
@@ -83,24 +82,27 @@ class DecodeAhead {
   };
   size_t oldest() const { return (next_ + ring_.size() - count_) % ring_.size(); }
   Result<int32_t> read_token(const Pending& p, Bytes bytes);
+  Status make_dispatch(graph::ValueId token);
   std::vector<Recording::Move> moves_of(const Block& b, const Recording& r) const;
 
   const graph::Graph& graph_;
   const Layout& layout_;
   std::shared_ptr<gpu::Device> device_;
-  const Memory& memory_;
+  Memory& memory_;
   Faults& faults_;
   uint32_t token_root_ = 0;
   uint32_t position_root_ = 0;
   uint64_t token_offset_ = 0;  // in the staging buffer
+  uint64_t settings_offset_ = 0;
   gpu::Binding result_;
   Creations created_;
-  OwnedBuffer rule_;  // token word, number of moves, moves
   OwnedBuffer parked_;
   bool parked_full_ = false;
+  OwnedBuffer params_;
   OwnedBindings bindings_;
   gpu::Dispatch dispatch_;
-  std::vector<Recording::Move> moves_;  // that the rule buffer holds
+  std::string kernel_;
+  std::vector<uint32_t> words_;  // of the rule
   std::vector<OwnedBuffer> ring_;
   size_t next_ = 0;  // of the ring
   std::array<gpu::Copy, 2> copies_;

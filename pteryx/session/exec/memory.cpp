@@ -39,9 +39,10 @@ Memory::Memory(const graph::Graph& g, const Layout& layout, std::vector<StateRoo
     readback_ =
         created_.buffer(device_, layout.readback_bytes, gpu::BufferKind::kReadback, "readback");
   }
-  if (layout.fault_slots > 0) {
-    faults_ = created_.buffer(device_, layout.fault_bytes(), gpu::BufferKind::kStorage, "faults");
-  }
+  constexpr uint64_t kLeast = 16;  // who looks at reports finds one that is none
+  faults_ = created_.buffer(device_, std::max(layout.fault_bytes(), kLeast),
+                            gpu::BufferKind::kStorage, "faults");
+  rule_ = created_.buffer(device_, kRuleWords * 4, gpu::BufferKind::kStorage, "feed rule");
   upload_constants(g, constants);
   for (uint32_t i = 0; i < layout.roots.size(); ++i) {
     const Root& r = layout.roots[i];
@@ -76,6 +77,21 @@ void Memory::upload_constants(const graph::Graph& g, ConstantPool& constants) {
   }
   const std::vector<gpu::Binding> at = constants.upload(wanted);
   for (size_t i = 0; i < roots.size(); ++i) buffers_[roots[i]] = at[i];
+}
+
+Status Memory::write_rule(std::span<const uint32_t> words) {
+  if (std::ranges::equal(words, rule_words_)) return {};
+  rule_words_.assign(words.begin(), words.end());
+  return device_->write(rule_.get(), 0, std::as_bytes(words));
+}
+
+gpu::Binding Memory::bound(ops::PlannedBinding::Kind kind) const {
+  using Kind = ops::PlannedBinding::Kind;
+  if (kind == Kind::kFaults) return {faults_.get(), 0, 0};
+  if (kind == Kind::kStaging) return {inbox_.get(), 0, layout_.inbox_bytes};
+  if (kind == Kind::kRule) return {rule_.get(), 0, 0};
+  if (kind == Kind::kScalars) return {inbox_.get(), 0, align_up(layout_.scalar_slots * 4, 16)};
+  return {};
 }
 
 Result<bool> Memory::advance() {

@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <vector>
 
 #include "pteryx/graph/graph.h"
+#include "pteryx/ops/sample/sample.h"
 #include "pteryx/session/constant.h"
 #include "pteryx/session/exec/constants.h"
 #include "pteryx/session/exec/owned.h"
@@ -19,6 +21,9 @@ namespace pteryx::exec {
 
 class Memory {
  public:
+  // Of the rule of sample/common/feed.wgsl.
+  static constexpr size_t kRuleWords = 3 + 2 * ops::kMostMoves;
+
   // Creates the buffers, and asks the pool for constants; `state` lists the roots that are state.
   Memory(const graph::Graph& g, const Layout& layout, std::vector<StateRoot> state,
          ConstantPool& constants);
@@ -45,6 +50,10 @@ class Memory {
   gpu::BufferId inbox() const { return inbox_.get(); }
   gpu::BufferId readback() const { return readback_.get(); }
   gpu::BufferId faults() const { return faults_.get(); }
+  // That rule, for whichever run is submitted next: its first words.
+  Status write_rule(std::span<const uint32_t> words);
+  // What a binding stands for that belongs to no node; nothing for others.
+  gpu::Binding bound(ops::PlannedBinding::Kind kind) const;
 
  private:
   void upload_constants(const graph::Graph& g, ConstantPool& constants);
@@ -56,6 +65,8 @@ class Memory {
   std::vector<OwnedBuffer> owned_;  // slots, private roots
   OwnedBuffer inbox_;
   OwnedBuffer readback_;
+  OwnedBuffer rule_;
+  std::vector<uint32_t> rule_words_;            // that it holds
   OwnedBuffer faults_;                          // a slot for each node that reports indices
   std::vector<gpu::Binding> buffers_;           // of each root
   std::vector<std::vector<std::byte>> memory_;  // host memory that roots own

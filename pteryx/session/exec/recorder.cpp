@@ -144,6 +144,7 @@ void Recorder::warm(std::vector<std::optional<NodePlan>> plans, uint64_t state) 
     if (!plan) continue;
     for (const ops::PlannedDispatch& d : plan->dispatches)
       warm_shaders_.pipeline(ops::create_pipeline(*device_, d));
+    if (plan->feeding) warm_shaders_.pipeline(ops::create_pipeline(*device_, *plan->feeding));
   }
 }
 
@@ -285,12 +286,19 @@ void Recorder::bind(Draft& d) {
     r.params = r.created.buffer(device_, d.params.size(), gpu::BufferKind::kUniform, "params");
     r.created.write(device_->write(r.params.get(), 0, d.params));
   }
-  for (const Planned& p : d.planned) {
-    const gpu::Binding at{r.params.get(), p.params_offset, ops::params_bytes(p.dispatch)};
-    r.dispatches.push_back(ops::bind(*device_, p.dispatch, at,
-                                     [&](const ops::PlannedBinding& x) { return bound(p, x); }));
-    r.bindings.push_back(r.created.dispatch(device_, r.dispatches.back()));
-  }
+  for (const Planned& p : d.planned) r.dispatches.push_back(bind(p, r));
+  if (!d.feeding) return;
+  r.feeding->dispatches = r.dispatches;
+  r.feeding->dispatches[r.feeding->at] = bind(*d.feeding, r);
+  while (d.planned[r.feeding->fed_begin].dispatch.fed) ++r.feeding->fed_begin;
+}
+
+gpu::Dispatch Recorder::bind(const Planned& p, Recording& r) {
+  const gpu::Binding at{r.params.get(), p.params_offset, ops::params_bytes(p.dispatch)};
+  const gpu::Dispatch made = ops::bind(*device_, p.dispatch, at,
+                                       [&](const ops::PlannedBinding& x) { return bound(p, x); });
+  r.bindings.push_back(r.created.dispatch(device_, made));
+  return made;
 }
 
 void Recorder::add_downloads(const Block& b, Recording& r) const {
@@ -315,8 +323,9 @@ Status Recorder::plan_node(uint32_t node, Draft& d) {
   ops::Plan plan(context_, fault_slot(layout_, node));
   ops::ScalarReads reads;
   PTERYX_TRY(def.plan(ops::Node(graph_, graph_.nodes[node], def, d.r.live, &reads), plan));
-  NodePlan made{std::move(plan.dispatches), std::move(plan.constants),
-                std::move(plan.scratch_bytes), plan.counted_bytes, std::move(reads)};
+  NodePlan made{
+      std::move(plan.dispatches), std::move(plan.constants), std::move(plan.scratch_bytes),
+      plan.counted_bytes,         std::move(reads),          std::move(plan.feeding)};
   PTERYX_TRY(check_plan(graph_, graph_.nodes[node], made, context_.caps));
   add_plan(node, std::move(made), d);
   return {};
@@ -338,11 +347,21 @@ void Recorder::add_plan(uint32_t node, NodePlan plan, Draft& d) {
         constants_.relaid(*graph_.tensor(c.source), memory_.buffer_of(c.source), c));
   }
   for (ops::PlannedDispatch& x : plan.dispatches) {
-    const uint64_t offset = align_up(d.params.size(), device_->caps().uniform_alignment);
-    d.params.resize(offset + ops::params_bytes(x));
-    std::copy(x.params.begin(), x.params.end(), d.params.begin() + static_cast<ptrdiff_t>(offset));
+    const uint64_t offset = add_params(x, d);
     d.planned.push_back({std::move(x), offset, used});
   }
+  if (!plan.feeding) return;
+  const auto at = static_cast<uint32_t>(d.planned.size() - 1);
+  d.r.feeding = Recording::Feeding{.at = at, .kernel = plan.feeding->label, .dispatches = {}};
+  const uint64_t offset = add_params(*plan.feeding, d);
+  d.feeding = Planned{std::move(*plan.feeding), offset, used};
+}
+
+uint64_t Recorder::add_params(const ops::PlannedDispatch& x, Draft& d) const {
+  const uint64_t offset = align_up(d.params.size(), device_->caps().uniform_alignment);
+  d.params.resize(offset + ops::params_bytes(x));
+  std::copy(x.params.begin(), x.params.end(), d.params.begin() + static_cast<ptrdiff_t>(offset));
+  return offset;
 }
 
 gpu::Binding Recorder::bound(const Planned& p, const ops::PlannedBinding& b) const {
@@ -351,10 +370,8 @@ gpu::Binding Recorder::bound(const Planned& p, const ops::PlannedBinding& b) con
     case ops::PlannedBinding::Kind::kScratch: return {p.buffers->scratch[b.scratch], 0, 0};
     case ops::PlannedBinding::Kind::kCounted: return {p.buffers->counted, 0, 0};
     case ops::PlannedBinding::Kind::kConstant: return p.buffers->constants[b.constant];
-    case ops::PlannedBinding::Kind::kFaults: return {memory_.faults(), 0, 0};
-    case ops::PlannedBinding::Kind::kScalars: break;
+    default: return memory_.bound(b.kind);
   }
-  return {memory_.inbox(), 0, align_up(layout_.scalar_slots * 4, 16)};
 }
 
 // Temporaries are shared by all nodes: dispatches run one after another.

@@ -64,6 +64,15 @@ struct Recording {
     friend bool operator==(const Move&, const Move&) = default;
   };
   std::optional<std::vector<Move>> moves;
+  // What feeds the next run, where a node does that itself: the dispatches of such a run, of which
+  // one is another. Those before `fed_begin` are done by the run before it.
+  struct Feeding {
+    uint32_t at = 0;
+    std::string kernel;
+    uint32_t fed_begin = 0;
+    std::vector<gpu::Dispatch> dispatches;
+  };
+  std::optional<Feeding> feeding;
 };
 
 class Recorder {
@@ -103,6 +112,7 @@ class Recorder {
   struct Draft {
     Recording& r;
     std::vector<Planned> planned = {};
+    std::optional<Planned> feeding = {};
     std::vector<std::byte> params = {};
   };
 
@@ -116,7 +126,9 @@ class Recorder {
   void add_plan(uint32_t node, NodePlan plan, Draft& d);
   void record_at_bound(size_t block, std::vector<std::optional<NodePlan>>& plans, uint64_t state);
   void make_key(const Block& b, const ops::Live& live, uint64_t state);
+  uint64_t add_params(const ops::PlannedDispatch& x, Draft& d) const;
   void bind(Draft& d);
+  gpu::Dispatch bind(const Planned& p, Recording& r);
   void add_downloads(const Block& b, Recording& r) const;
   gpu::Binding bound(const Planned& p, const ops::PlannedBinding& b) const;
   // A temporary that nodes share.

@@ -208,9 +208,15 @@ Status Runner::submit(const Step& s) {
 
 Status Runner::submit_ahead() {
   Recording& r = *recording_;
-  r.dispatches.resize(r.span_begin.back());
-  r.dispatches.push_back(request_.ahead->dispatch());
-  PTERYX_TRY(send(r.dispatches, request_.ahead->copies(), 0));
+  if (r.feeding) {
+    const uint32_t begin = request_.fed ? r.feeding->fed_begin : 0;
+    PTERYX_TRY(
+        send(std::span(r.feeding->dispatches).subspan(begin), request_.ahead->copies(), begin));
+  } else {
+    r.dispatches.resize(r.span_begin.back());
+    r.dispatches.push_back(request_.ahead->dispatch());
+    PTERYX_TRY(send(r.dispatches, request_.ahead->copies(), 0));
+  }
   faults_.submit();
   changed_state_ = true;
   return request_.ahead->started(r, staging_);
@@ -227,16 +233,19 @@ Status Runner::send(std::span<const gpu::Dispatch> dispatches, std::span<const g
   if (profiler == nullptr) return device_->submit(dispatches, copies);
   std::vector<Profiler::Item>& items = profiler->items();
   items.clear();
+  const std::string_view behind =
+      request_.ahead != nullptr ? request_.ahead->kernel() : std::string_view();
   for (size_t i = first; i < first + dispatches.size(); ++i) {
     if (i >= recording_->notes.size()) {
-      items.push_back(
-          {.kernel = DecodeAhead::kLabel, .method = graph_.method, .op = {}, .node = kNone});
+      items.push_back({.kernel = behind, .method = graph_.method, .op = {}, .node = kNone});
       continue;
     }
     const Recording::Note& note = recording_->notes[i];
+    const auto& feeding = recording_->feeding;
+    const bool feeds = request_.ahead != nullptr && feeding && feeding->at == i;
     const ops::OpDef& def = *layout_.defs[note.node];
     const ops::Node n(graph_, graph_.nodes[note.node], def, recording_->live);
-    items.push_back({.kernel = note.kernel,
+    items.push_back({.kernel = feeds ? feeding->kernel : note.kernel,
                      .method = graph_.method,
                      .op = def.name,
                      .node = note.node,

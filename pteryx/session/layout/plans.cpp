@@ -23,8 +23,10 @@ class Plans : Stage {
       const bool left_out = g_.has_jumps && !l_.is_static;
       if (!s.ok() && (has_data_dependent_size(i) || reads_data(reads) || left_out)) continue;
       PTERYX_TRY(std::move(s));
-      l_.plans[i] = {std::move(plan.dispatches), std::move(plan.constants),
-                     std::move(plan.scratch_bytes), plan.counted_bytes, std::move(reads)};
+      l_.plans[i] = {
+          std::move(plan.dispatches), std::move(plan.constants), std::move(plan.scratch_bytes),
+          plan.counted_bytes,         std::move(reads),          std::move(plan.feeding)};
+      l_.feeds = l_.feeds || l_.plans[i]->feeding;
     }
     return {};
   }
