@@ -1,12 +1,14 @@
-// What stands behind a convolution becomes part of it: an activation, what is added to the result,
-// bounds.
+// What stands behind a convolution becomes part of it: a batch norm, an activation, what is added
+// to the result, bounds.
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/ops/conv/conv.h"
 
+#include <array>
 #include <utility>
 
 #include "pteryx/fuse/calls.h"
 #include "pteryx/fuse/chain.h"
+#include "pteryx/fuse/constants.h"
 #include "pteryx/fuse/movement.h"
 #include "pteryx/fuse/passes.h"
 
@@ -17,9 +19,12 @@ namespace {
 
 constexpr std::string_view kConv = "aten.convolution.default";
 constexpr std::string_view kClamped = "et_vk.conv_with_clamp.default";
+constexpr std::string_view kBatchNorm = "aten._native_batch_norm_legit_no_training.default";
 
-// y = clamp(activation(convolution) + residual, min, max), as far as there is any of it.
+// y = clamp(activation(norm(convolution)) + residual, min, max), as far as there is any of it.
 struct Slots {
+  ValueId norm = kNoValue;
+  ValueId eps = kNoValue;
   std::string_view activation;
   ValueId residual = kNoValue;
   ValueId min = kNoValue;
@@ -70,8 +75,52 @@ class Extender {
     return true;
   }
 
+  // Who reads y alone; a batch norm has two results more, which nobody may read.
+  uint32_t follower(ValueId y) const {
+    const Uses& uses = chains_.uses();
+    if (const uint32_t next = chains_.next(y); next != kNoNode) return next;
+    const uint32_t reader = uses.stable(y) ? uses.reader(y) : kNoNode;
+    if (reader == kNoNode || !is_call(g_.nodes[reader], kBatchNorm) ||
+        g_.nodes[reader].args[0] != y)
+      return kNoNode;
+    const auto* results = std::get_if<ValueList>(&g_[g_.nodes[reader].args.back()]);
+    if (results == nullptr || results->items.empty() || results->items[0] == kNoValue ||
+        !uses.stable(results->items[0]))
+      return kNoNode;
+    for (size_t i = 1; i < results->items.size(); ++i) {
+      if (results->items[i] != kNoValue && uses.reads(results->items[i]) > 0) return kNoNode;
+    }
+    return reader;
+  }
+  ValueId result_of(const Node& n) const {
+    const auto* results = std::get_if<ValueList>(&g_[n.args.back()]);
+    return results == nullptr ? n.args.back() : results->items[0];
+  }
+
+  // The constants of a batch norm as one.
+  bool take_norm(const Node& n, ValueId y, Slots& s) {
+    if (s.norm != kNoValue || !s.activation.empty() || s.residual != kNoValue || s.is_bounded())
+      return false;
+    std::array<JoinedPart, 4> parts;
+    constexpr std::array<std::string_view, 4> kNames = {"weight", "bias", "mean", "variance"};
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const Tensor* t = g_.tensor(argument(n, kNames[i]));
+      if (t == nullptr || !t->is_constant() || t->max.rank() != 1 ||
+          t->max[0] != g_.tensor(y)->max[1])
+        return false;
+      parts[i] = {t, t->max[0]};
+    }
+    auto joined = joined_constant(parts, 0);
+    if (!joined || !is_literal(argument(n, "eps"))) return false;
+    s.norm = g_.add(std::move(*joined), "norm");
+    s.eps = argument(n, "eps");
+    return true;
+  }
+
   // Takes in node n, which reads y and nothing else does.
   bool take(const Node& n, ValueId y, ValueId weight, Slots& s) {
+    if (is_call(n, kBatchNorm))
+      return g_.tensor(y)->max.rank() == g_.tensor(weight)->max.rank() && take_norm(n, y, s);
     for (const ActivationOp& a : kActivationOps) {
       if (!is_call(n, a.op)) continue;
       if (!s.activation.empty() || s.residual != kNoValue || s.is_bounded()) return false;
@@ -109,15 +158,15 @@ class Extender {
     std::vector<uint32_t> parts = {first};
     ValueId y = conv.args.back();
     bool took = false;
-    for (uint32_t next = chains_.next(y); next != kNoNode; next = chains_.next(y)) {
-      const Node& n = g_.nodes[next];
+    for (uint32_t next = follower(y); next != kNoNode; next = follower(y)) {
+      const Node n = g_.nodes[next];
       const bool same = is_view(g_, n);
-      if (made_.contains(next) || !are_alike(g_, y, n.args.back()) ||
+      if (made_.contains(next) || !are_alike(g_, y, result_of(n)) ||
           !(same || take(n, y, argument(conv, "weight"), s)))
         break;
       parts.push_back(next);
       took = took || !same;
-      y = n.args.back();
+      y = result_of(n);
     }
     if (!took) return;
     Node call;
@@ -138,6 +187,8 @@ class Extender {
               {"activation",
                s.activation.empty() ? kNoValue : g_.add(std::string(s.activation), "activation")},
               {"residual", s.residual},
+              {"norm", s.norm},
+              {"eps", s.eps},
               {"y", y}});
     for (const uint32_t part : parts) made_[part];
     made_[parts.back()].push_back(std::move(call));

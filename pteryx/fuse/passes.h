@@ -47,7 +47,7 @@ void simplify_movement(Graph& g, const OpLookup& ops);
 // Products, a softmax and what guards it -> attention, over heads where they are.
 void fuse_attention(Graph& g, const OpLookup& ops);
 
-// Activation, residual and bounds behind a convolution -> part of it.
+// Batch norm, activation, residual and bounds behind a convolution -> part of it.
 void extend_conv(Graph& g, const OpLookup& ops);
 // Activation, factors, residual and transposition behind a linear layer of floats -> part of it.
 void extend_linear(Graph& g, const OpLookup& ops);

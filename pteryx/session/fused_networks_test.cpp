@@ -40,10 +40,8 @@ struct Network : testing::GraphDraft {
   }
   ValueId constant(const Dims& dims, float scale = 1) {
     const auto count = static_cast<size_t>(numel(dims));
-    graph::Tensor t{.dtype = type,
-                    .max = dims,
-                    .data = {{0, constants.size() * 4, count * 4}},
-                    .stored = DType::kF32};
+    graph::Tensor t{.dtype = type, .max = dims, .data = {{0, constants.size() * 4, count * 4}}};
+    if (type != DType::kF32) t.stored = DType::kF32;
     for (size_t i = 0; i < count; ++i)
       constants.push_back((static_cast<float>(random() % 1000) / 500.0F - 1.0F) * scale);
     return value(std::move(t));
@@ -274,6 +272,25 @@ TEST(FusedNetworks, WhatFollowsAConvolution) {
           n.g.outputs = {choice() % 4 == 0 ? n.conv(y, 2, 1) : y};
         },
         seed);
+  }
+}
+
+// As exporters leave it that do not fold constants; with a bias that the convolution has, without
+// one that the norm has.
+TEST(FusedNetworks, BatchNormBehindAConvolution) {
+  for (const bool affine : {true, false}) {
+    const std::string names = expect_same([&](Network& n) {
+      const ValueId y = n.conv(n.input({1, 4, 6, 5}), 6, 3);
+      const ValueId mean = n.constant({6});
+      const ValueId variance = n.constant({6}, 0.25F);
+      const ValueId normed = n.tensor({1, 6, 6, 5});
+      n.call("aten._native_batch_norm_legit_no_training.default",
+             {y, affine ? n.constant({6}) : n.none(), affine ? n.constant({6}) : n.none(), mean,
+              variance, n.number(0.1), n.number(0.5),
+              n.value(graph::ValueList{{normed, n.tensor({0}), n.tensor({0})}})});
+      n.g.outputs = {n.like("aten.relu.default", {normed})};
+    });
+    EXPECT_EQ(names == "pteryx.conv ", affine) << names;
   }
 }
 

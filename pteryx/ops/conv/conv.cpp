@@ -21,6 +21,8 @@ Status shape(const Node& n, Shapes& s) {
       return n.malformed(kActivation, "value", "none, silu or hardswish", activation);
     if (n.has(kResidual) && n.in(kResidual).dims != c.channel_dims())
       PTERYX_TRY(n.expect(kResidual, "shape", c.result_dims(), n.in(kResidual).dims));
+    if (n.has(kNorm))
+      PTERYX_TRY(n.expect(kNorm, "shape", Dims{4 * c.channels()}, n.in(kNorm).dims));
   }
   return s.set(c.result_dims());
 }
@@ -112,6 +114,11 @@ Status cpu(const Node& n, const Host& h) {
                                  : oc * c.in_channels + ic;
       sum += correlate(c, x.data() + from * plane, w.data() + kernel * taps, o);
     }
+    if (f.norm) {
+      const HostTensor norm = h.host(n.in(kNorm).id);
+      const auto of = [&](int64_t row) { return norm.number(row * c.channels() + oc); };
+      sum = (sum - of(2)) / std::sqrt(of(3) + f.eps) * of(0) + of(1);
+    }
     sum = activate(f.activation, sum);
     if (f.residual != Finish::Residual::kNone) {
       const bool whole = f.residual == Finish::Residual::kElements;
@@ -160,6 +167,8 @@ constexpr Arg kFusedArgs[] = {in("x", kTypes, 2, 5),
                               optional_number("max"),
                               text("activation"),
                               optional_in("residual", kTypes),
+                              optional_in("norm", kFloats),
+                              optional_number("eps"),
                               out("y", kTypes)};
 constexpr std::string_view kConvSpellings[] = {"aten::convolution.out"};
 

@@ -13,8 +13,8 @@
 
 namespace pteryx::ops::conv {
 
-// conv_with_clamp has kMin and kMax before the result, pteryx.conv kActivation and kResidual as
-// well; convolution has the result at kMin.
+// conv_with_clamp has kMin and kMax before the result, pteryx.conv all that is behind as well;
+// convolution has the result at kMin.
 enum Position : uint8_t {
   kX,
   kWeight,
@@ -28,7 +28,9 @@ enum Position : uint8_t {
   kMin,
   kMax,
   kActivation,
-  kResidual
+  kResidual,
+  kNorm,
+  kEps
 };
 
 // Depth, height, width. A 1-D convolution has depth and height 1, a 2-D one depth 1.
@@ -66,9 +68,10 @@ struct Conv {
 Result<Conv> read_conv(const Node& n);
 
 // "pteryx.conv": x, weight, bias?, stride, padding, dilation, transposed, output_padding, groups,
-// min?, max?, activation?, residual?, y, with
-//   y = clamp(activation(convolution(x, weight) + bias) + residual, min, max).
+// min?, max?, activation?, residual?, norm?, eps?, y, with
+//   y = clamp(activation(norm(convolution(x, weight) + bias)) + residual, min, max).
 // A residual has the shape of y, or one element for each channel: 1 along the spatial dims.
+// `norm` is [4 * channels]: weight, bias, mean and variance of a batch norm, with its eps.
 inline constexpr const char* kFusedOp = "pteryx.conv";
 enum class Activation : uint8_t { kNone, kSilu, kHardswish };
 // As the operator's argument and the kernels have them, by Activation; no text is none.
@@ -80,6 +83,8 @@ struct Finish {
   enum class Residual : uint8_t { kNone, kElements, kChannels };  // as the kernels count them
   Activation activation = Activation::kNone;
   Residual residual = Residual::kNone;
+  bool norm = false;
+  double eps = 0;
   std::optional<double> lo;
   std::optional<double> hi;
 };

@@ -302,7 +302,8 @@ TEST(Conv, ClampsTheResult) {
 
 TEST(Conv, ActivatesAndAddsAResidual) {
   enum class Add : uint8_t { kNothing, kElements, kChannels };
-  const auto fused_case = [](const Form& f, DType t, const std::string& activation, Add residual) {
+  const auto fused_case = [](const Form& f, DType t, const std::string& activation, Add residual,
+                             bool normed = false) {
     SCOPED_TRACE(fmt::format("weight {} {}", to_string(f.w), activation));
     const Operands o = operands(f, t);
     TestTensor want = reference(f, o.x, o.w, o.bias);
@@ -310,8 +311,16 @@ TEST(Conv, ActivatesAndAddsAResidual) {
     for (size_t i = 2; residual == Add::kChannels && i < dims.rank(); ++i) dims[i] = 1;
     const TestTensor add = random(t, dims, 4, -2, 2);
     const size_t shared = want.data.size() / add.data.size();
+    const int64_t channels = f.transposed ? f.w[1] * f.groups : f.w[0];
+    const TestTensor norm = random(t, {4 * channels}, 5, 0.25, 1.5);
+    const auto of = [&](int64_t row, size_t i) {
+      const auto c =
+          static_cast<int64_t>(i) / (numel(want.dims) / want.dims[0] / channels) % channels;
+      return norm.data[static_cast<size_t>(row * channels + c)];
+    };
     for (size_t i = 0; i < want.data.size(); ++i) {
       double& v = want.data[i];
+      if (normed) v = (v - of(2, i)) / std::sqrt(of(3, i) + 0.125) * of(0, i) + of(1, i);
       if (activation == "silu") v = v / (1 + std::exp(-v));
       if (activation == "hardswish") v = v * std::min(std::max(v + 3, 0.0), 6.0) / 6;
       if (residual != Add::kNothing) v += add.data[i / shared];
@@ -320,19 +329,22 @@ TEST(Conv, ActivatesAndAddsAResidual) {
     Case c = make_case("pteryx.conv", f, o.x, o.w, o.bias);
     c.number(-0.25).none().text(activation);
     residual != Add::kNothing ? c.in(add) : c.none();
+    normed ? c.constant(norm).number(0.125) : c.none().none();
     expect_op(c.out(t, want.dims), {want}, t == DType::kF16 ? Tolerance{1e-2, 4e-3} : kFloat);
   };
   fused_case({{1, 3, 5, 6}, {3, 1, 3, 3}, {1}, {1}, {1}, 3}, DType::kF32, "silu", Add::kNothing);
   for (const Add add : {Add::kElements, Add::kChannels})
     fused_case({{2, 5, 7, 7}, {6, 5, 3, 3}, {1}, {1}}, DType::kF32, "none", add);
   fused_case({{1, 150, 2, 2}, {5, 150, 1, 1}}, DType::kF16, "hardswish", Add::kElements);  // split
+  fused_case({{2, 4, 5, 5}, {6, 2, 3, 3}, {1}, {1}, {1}, 2}, DType::kF32, "silu", Add::kElements,
+             true);
   fused_case({{1, 3, 4, 4}, {3, 2, 2, 2}, {2}, {0}, {1}, 1, true, true}, DType::kF32, "silu",
              Add::kElements);
   const Form f{{1, 3, 4, 4}, {4, 3, 3, 3}};
   const Operands o = operands(f, DType::kF32);
   const auto fused = [&](const std::string& activation, const Dims& residual) {
     Case c = make_case("pteryx.conv", f, o.x, o.w, o.bias);
-    c.none().none().text(activation).in(random(DType::kF32, residual));
+    c.none().none().text(activation).in(random(DType::kF32, residual)).none().none();
     return c.out(DType::kF32, {1, 4, 2, 2});
   };
   expect_error(fused("gelu", {1, 4, 2, 2}),

@@ -151,6 +151,8 @@ Finish read_finish(const Node& n) {
     const bool whole = n.in(kResidual).dims == n.out().dims;
     f.residual = whole ? Finish::Residual::kElements : Finish::Residual::kChannels;
   }
+  f.norm = n.has(kNorm);
+  f.eps = n.number_or(kEps, 0);
   for (size_t i = 0; i < kActivations.size(); ++i) {
     if (n.text(kActivation) == kActivations[i]) f.activation = static_cast<Activation>(i);
   }

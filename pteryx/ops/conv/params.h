@@ -45,6 +45,7 @@ Params make_params(const Node& n, const Conv& c, int64_t items, const Tiling& t 
           .items = u32(items),
           .lo = static_cast<float>(f.lo.value_or(0)),
           .hi = static_cast<float>(f.hi.value_or(0)),
+          .eps = static_cast<float>(f.eps),
           .k = u32(t.k),
           .splits = u32(t.splits),
           .wide_in = u32(t.wide_in),

@@ -110,11 +110,13 @@ void add_results(const Node& n, const Target& to, int64_t row, Options& options,
   const bool fours = row % 4 == 0 && most == 4;
   options.set("has_bias", bias ? 1 : 0)
       .set("activation", std::string(kActivations[static_cast<size_t>(f.activation)]))
+      .set("has_norm", f.norm ? 1 : 0)
       .set("has_residual", static_cast<int64_t>(f.residual))
       .set("has_lo", f.lo ? 1 : 0)
       .set("has_hi", f.hi ? 1 : 0)
       .set("y_rows", fours ? "fours" : (row % 2 == 0 ? "pairs" : "ones"));
   if (bias) bind.push_back({"bias", n.in(kBias)});
+  if (f.norm) bind.push_back({"norm", n.in(kNorm)});
   if (f.residual != Finish::Residual::kNone) bind.push_back({"residual", n.in(kResidual)});
   bind.push_back({"y", to.y});
 }

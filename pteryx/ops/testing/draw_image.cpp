@@ -49,6 +49,7 @@ Drawn draw_conv(std::string_view op, Draw& d) {
     const bool residual = d.chance(0.5);
     call.none().none().text(residual ? "hardswish" : "silu");
     residual ? call.in(d.values(t, y)) : call.none();
+    residual ? call.none().none() : call.in(d.values(t, {4 * out}, 0.25, 1.5)).number(1e-5);
   }
   return {call.out(t, y), t == DType::kF16 ? Tolerance{1e-2, 1e-2} : Tolerance{1e-5, 1e-4}};
 }

@@ -1,5 +1,6 @@
-// y = clamp(activation(sum + bias) + residual): what becomes of finished sums, four neighbours of a row at a time.
+// y = clamp(activation(norm(sum + bias)) + residual): what becomes of finished sums, four neighbours of a row at a time.
 #option has_bias
+#option has_norm  // weight, bias, mean and variance of each channel
 #option activation none | silu | hardswish
 #option has_residual 0..2  // 2: one for each channel of an image
 #option has_lo  // results are clamped
@@ -21,6 +22,12 @@ fn finish(at: u32, count: u32, channel: u32, sum: vec4<f32>) -> vec4<f32> {
   var v = sum;
 #if has_bias
   v += load_bias(channel);
+#end
+#if has_norm
+  let channels = params.groups * params.out_channels;
+  v -= load_norm(2u * channels + channel);
+  v *= inverseSqrt(load_norm(3u * channels + channel) + params.eps) * load_norm(channel);
+  v += load_norm(channels + channel);
 #end
 #if activation == silu
   v = v / (1.0 + exp(min(-v, vec4<f32>(88.0))));

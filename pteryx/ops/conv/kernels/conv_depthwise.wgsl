@@ -5,6 +5,7 @@
 // Host guarantees: in_channels = 1, depth 1, items = batch * channels * height * ceil(width / 4) of y.
 #option has_bias
 #option activation none | silu | hardswish
+#option has_norm
 #option has_residual 0..2
 #option has_lo
 #option has_hi
@@ -14,6 +15,9 @@
 #tensor weight read f16 | f32
 #if has_bias
 #tensor bias read f16 | f32
+#end
+#if has_norm
+#tensor norm read f16 | f32
 #end
 #if has_residual
 #tensor residual read f16 | f32

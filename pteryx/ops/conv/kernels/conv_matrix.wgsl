@@ -29,6 +29,7 @@
 #else
 #option has_bias
 #option activation none | silu | hardswish
+#option has_norm
 #option has_residual 0..2
 #option has_lo
 #option has_hi
@@ -36,6 +37,9 @@
 #option y_type f16 | f32
 #if has_bias
 #tensor bias read f16 | f32
+#end
+#if has_norm
+#tensor norm read f16 | f32
 #end
 #if has_residual
 #tensor residual read f16 | f32

@@ -4,6 +4,7 @@
 // Host guarantees: items = batch * channels * ceil(positions / 4).
 #option has_bias
 #option activation none | silu | hardswish
+#option has_norm
 #option has_residual 0..2
 #option has_lo
 #option has_hi
@@ -12,6 +13,9 @@
 #tensor sums raw vec4<f32>
 #if has_bias
 #tensor bias read f16 | f32
+#end
+#if has_norm
+#tensor norm read f16 | f32
 #end
 #if has_residual
 #tensor residual read f16 | f32

@@ -6,6 +6,7 @@
 // Host guarantees: items = batch * channels * depth * height * ceil(width / 4) of y.
 #option has_bias
 #option activation none | silu | hardswish
+#option has_norm
 #option has_residual 0..2
 #option has_lo
 #option has_hi
@@ -15,6 +16,9 @@
 #tensor weight read f16 | f32
 #if has_bias
 #tensor bias read f16 | f32
+#end
+#if has_norm
+#tensor norm read f16 | f32
 #end
 #if has_residual
 #tensor residual read f16 | f32

@@ -6,6 +6,7 @@
 #require outputs != 3
 #option has_bias
 #option activation none | silu | hardswish
+#option has_norm
 #option has_residual 0..2
 #option has_lo
 #option has_hi
@@ -14,6 +15,9 @@
 #tensor sums raw f32
 #if has_bias
 #tensor bias read f16 | f32
+#end
+#if has_norm
+#tensor norm read f16 | f32
 #end
 #if has_residual
 #tensor residual read f16 | f32
