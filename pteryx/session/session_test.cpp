@@ -37,7 +37,7 @@ void expect_message(const Status& s, Code code, std::string_view text) {
   EXPECT_NE(s.message().find(text), std::string_view::npos) << s.message();
 }
 
-TEST(Session, SecondRunOfAStaticGraphCostsOneSubmitAndNothingElse) {
+TEST(Session, SecondRunOfAStaticGraphCostsItsSubmitsAndNothingElse) {
   auto session = load("net_vit");
   ASSERT_TRUE(session.ok()) << session.status().message();
   std::vector<float> x = ramp(1 * 3 * 32 * 32);
@@ -54,8 +54,9 @@ TEST(Session, SecondRunOfAStaticGraphCostsOneSubmitAndNothingElse) {
   const gpu::Counters after = device()->counters();
   ASSERT_TRUE(ok);
   EXPECT_EQ(allocated, 0);
-  EXPECT_EQ(after.submits - before.submits, 1U);
-  EXPECT_EQ(after.passes - before.passes, 1U);
+  // What an idle GPU starts on, and the rest.
+  EXPECT_EQ(after.submits - before.submits, 2U);
+  EXPECT_EQ(after.passes - before.passes, 2U);
   EXPECT_EQ(after.writes - before.writes, 1U);
   EXPECT_EQ(after.write_bytes - before.write_bytes, x.size() * 4);
   EXPECT_EQ(after.pipelines_created, before.pipelines_created);
