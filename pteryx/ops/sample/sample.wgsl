@@ -140,8 +140,8 @@ fn last_kept(local: u32, peak: f32, bottom: u32, wanted: u32, part: f32, shares:
 }
 fn share_sum(digit: u32) -> f32 { return f32(atomicLoad(&high[digit])) * 4294967296.0 + f32(atomicLoad(&low[digit])); }
 
-// Numbers of a block of ids and the highest of them, put down for the last workgroup.
-fn scale(s: Settings, start: u32, unit: u32, local: u32) {
+// Numbers of a block of ids and the highest of them, put down for the last workgroup. `first` is the logit of id `local` of it.
+fn scale(s: Settings, start: u32, unit: u32, local: u32, first: f32) {
   let base = unit * block;
   let held_back = s.repetition != 1.0 || s.presence != 0.0 || s.frequency != 0.0;
   if (held_back) {
@@ -157,7 +157,8 @@ fn scale(s: Settings, start: u32, unit: u32, local: u32) {
   for (var i = local; i < block; i += threads) {
     let id = base + i;
     if (id >= params.vocabulary) { break; }
-    var v = load_logits(params.first + id);
+    var v = first;
+    if (i >= threads) { v = load_logits(params.first + id); }
     let is_bad = is_spoiled(v);
     if (held_back) {
       let times = atomicLoad(&seen[i]);
@@ -196,6 +197,9 @@ fn put(local: u32, token: u32) {
 @compute @workgroup_size(threads)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
+  let unit = flat_group(group, groups);
+  // Fetched while settings, which it does not wait for, are on their way.
+  let first = load_logits(params.first + min(unit * block + local, params.vocabulary - 1u));
 #if feeds
   let ahead = look_ahead(local);
   if (local < 11u) { given[local] = staging[feed_rule[1] + local]; }
@@ -207,9 +211,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let s = read_settings();
   let start = u32(live(params.start));
 #end
-  let unit = flat_group(group, groups);
   if (unit >= params.blocks) { return; }
-  scale(s, start, unit, local);
+  scale(s, start, unit, local, first);
   storageBarrier();
   workgroupBarrier();
   if (local == 0u) {
