@@ -1,4 +1,6 @@
-// y[0] is the token of the next run: see feed.wgsl. One workgroup, for runs whose token comes from a node that cannot do that.
+// staging[token] = y[0], staging[word] += amount for every move: what a run leaves for the next (feed.wgsl), where the node that
+// makes the token cannot do that itself. One workgroup.
+// Host guarantees: the rule has at most most_moves moves.
 #option most_moves 1..64
 #include "sample/common/feed.wgsl"
 

@@ -7,6 +7,8 @@ fn halves(low: vec4<$x_type>, high: vec4<$x_type>) -> vec4<u32> {
   let b = clamp(high, -most, most);
   return vec4<u32>(pack2x16float(a.xy), pack2x16float(a.zw), pack2x16float(b.xy), pack2x16float(b.zw));
 #else
-  return vec4<u32>(bitcast<vec2<u32>>(low), bitcast<vec2<u32>>(high));
+  let a = vec4<f32>(low);
+  let b = vec4<f32>(high);
+  return vec4<u32>(pack2x16float(a.xy), pack2x16float(a.zw), pack2x16float(b.xy), pack2x16float(b.zw));
 #end
 }
