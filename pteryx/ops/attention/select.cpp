@@ -2,12 +2,12 @@
 // keep a running maximum (online softmax): no route stores the scores of all rows.
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <numbers>
 #include <optional>
 
 #include "pteryx/ops/attention/attention.h"
+#include "pteryx/ops/attention/decode_cut.h"
 #include "pteryx/ops/fixed_slot.h"
 #include "pteryx/ops/shaders/attention_decode.h"
 #include "pteryx/ops/shaders/attention_matrix.h"
@@ -21,18 +21,9 @@ namespace {
 constexpr int64_t kSplitKeys = 256;  // of the contexts that plans tell apart: so many times 2^k
 constexpr int64_t kBlockRows = 64;   // of q in a workgroup of the routes for many rows
 
-int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t quads(int64_t size) { return div_up(size, 4); }
-int64_t items(const Attention& a) { return a.batch * a.heads * a.rows; }
 int64_t blocks(const Attention& a, int64_t rows = kBlockRows) {
   return a.batch * a.heads * div_up(a.rows, rows);
 }
-
-// Keys cut in `count` parts of `keys` each.
-struct Splits {
-  int64_t count = 1;
-  int64_t keys = 0;
-};
 
 // The Params of every kernel are those of attention/common/attention.wgsl.
 template <typename Params>
@@ -70,9 +61,6 @@ std::vector<Bind> call_tensors(const Node& n, const Attention& a) {
   return bind;
 }
 
-// Workgroups that fill the GPU, of which several share a processor.
-int64_t many_groups(const gpu::Caps& caps) { return 8 * int64_t{caps.sizes.processors}; }
-
 // Into which the keys are cut at most.
 int64_t most_splits(const Attention& a, const gpu::Caps& caps) {
   return std::max<int64_t>(many_groups(caps) / std::max<int64_t>(items(a), 1), 1);
@@ -85,61 +73,6 @@ int64_t planned_keys(const Node& n, const Attention& a) {
 }
 
 // ---------------------------------------------------------------- few rows, with subgroups
-
-constexpr int64_t kDecodeRows = 8;       // up to here the keys are split over workgroups
-constexpr int64_t kLongContext = 2048;   // beyond, there are workgroups for more than a GPU holds
-constexpr int64_t kDecodeKeys = 256;     // of a workgroup, if it can have them under way
-constexpr int64_t kDecodeMaxSize = 256;  // of a head whose columns stay in registers
-constexpr int64_t kLoads = 8;            // of 16 bytes of k that a lane has under way, and of v
-
-// How attention_decode is cut.
-struct DecodeCut {
-  int64_t threads = 0;  // of a workgroup; 0: it does not fit
-  int64_t team = 8;     // lanes to a key
-  int64_t block = 32;   // lanes that are joined by shuffles
-  int64_t steps = 1;    // keys of a team whose loads are under way together
-  int64_t keys() const { return threads / team * steps; }
-};
-DecodeCut decode_cut(const Attention& a, int64_t keys, const gpu::Caps& caps) {
-  if (!caps.subgroups || caps.subgroup_min < 8 || a.size % 4 != 0 || a.size < 4 ||
-      a.size > kDecodeMaxSize) {
-    return {};
-  }
-  DecodeCut cut{.block = std::min<int64_t>(std::bit_floor(caps.subgroup_min), 32)};
-  const int64_t unit = a.size % 8 == 0 ? 8 : 4;
-  const int64_t units = a.size / unit;
-  // The team that leaves fewer lanes idle.
-  cut.team = div_up(units, 4) * 4 < div_up(units, 8) * 8 ? 4 : 8;
-  const bool wide = a.k.dtype == DType::kF32 || a.v.dtype == DType::kF32;
-  const int64_t key_loads = div_up(units, cut.team) * (wide && unit == 8 ? 2 : 1);
-  // Smaller ones leave less of a processor idle; while there are few, larger ones are done sooner.
-  const int64_t largest = keys > kLongContext ? 256 : 512;
-  const int64_t most =
-      std::min<int64_t>(std::min(caps.max_invocations, caps.max_workgroup_size_x), largest);
-  for (const int64_t threads : {512, 256, 128, 64}) {
-    const int64_t cells = threads / cut.block;
-    const int64_t bytes = 16 * std::max(cells * quads(a.size), threads) +
-                          8 * std::max(cells, threads / quads(a.size)) + 4;
-    if (threads > most || threads < std::max(quads(a.size), kDecodeRows * cut.team) ||
-        cells * a.size > 4096 || bytes > static_cast<int64_t>(caps.max_workgroup_bytes)) {
-      continue;
-    }
-    cut.threads = threads;
-    cut.steps = std::clamp<int64_t>(kDecodeKeys / (threads / cut.team), 1,
-                                    std::max<int64_t>(kLoads / key_loads, 1));
-    return cut;
-  }
-  return {};
-}
-
-// As many workgroups as the keys need, up to what fills the GPU; beyond, each passes over more.
-Splits decode_splits(const Attention& a, int64_t keys, const DecodeCut& cut,
-                     const gpu::Caps& caps) {
-  const int64_t most = most_splits(a, caps);
-  const int64_t count = std::clamp<int64_t>(div_up(keys, cut.keys()), 1, most);
-  const int64_t length = div_up(div_up(keys, count), cut.keys()) * cut.keys();
-  return {std::max<int64_t>(div_up(keys, length), 1), length};
-}
 
 // The new rows of a call that can be read where they are while the same dispatch puts them into
 // the caches.
@@ -187,6 +120,7 @@ Status plan_decode_subgroup(const Node& n, Plan& p) {
       .set("block", cut.block)
       .set("steps", cut.steps)
       .set("threads", cut.threads)
+      .set("shared", cut.shared)
       .set("split", split ? 1 : 0)
       .set("passes", splits.keys > cut.keys() ? 1 : 0)
       .set("new_rows", new_rows ? 1 : 0)
@@ -201,13 +135,14 @@ Status plan_decode_subgroup(const Node& n, Plan& p) {
   if (split) bind.push_back({"partial", p.counted_scratch(items(a) * splits.count * (a.size + 2))});
   const auto params =
       make_params<shaders::AttentionDecodeParams>(a, start, items(a) * splits.count, splits);
-  return p.dispatch(n, {.shader = &shaders::attention_decode,
-                        .options = std::move(options),
-                        .variant = split ? "split" : "whole",
-                        .bind = std::move(bind),
-                        .params = bytes_of(params),
-                        .live = {start},
-                        .grid = {u32(a.heads), u32(splits.count), u32(a.batch * a.rows)}});
+  return p.dispatch(
+      n, {.shader = &shaders::attention_decode,
+          .options = std::move(options),
+          .variant = split ? "split" : "whole",
+          .bind = std::move(bind),
+          .params = bytes_of(params),
+          .live = {start},
+          .grid = {u32(a.heads / cut.shared), u32(splits.count), u32(a.batch * a.rows)}});
 }
 
 bool fits_decode_subgroup(const Node& n, const gpu::Caps& caps) {

@@ -1,7 +1,7 @@
 // A step of adding up part_STAGE_0, ... over lanes `distance` apart: where their count is even, each of two lanes goes on
 // with the sums of one half of them, else both with all. `part_first` and `part_owner` say what a lane has in the end.
 #option stage 0..2
-#option count 1..32
+#option count 1..64
 #option distance 4..16
   let upper_$(stage) = (local & $(distance)u) != 0u;
 #if count % 2 == 0

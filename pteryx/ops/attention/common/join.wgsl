@@ -1,14 +1,9 @@
-// Joins what `slots` sets of invocations of a workgroup have of one row: `sum`, weighed by `peak` and `total`. Of `used` sets
-// the first goes on, with sum / total in `sum` and `total`. Who includes it has `slot`, `column`, `sums` and `marks`.
+// Joins what `slots` sets of set_size invocations of a workgroup have of each row: `sum`, weighed by `peak` and `total`. The
+// first set goes on with all of it. Who includes it has `slot`, `own_head`, `own_quad`, `sums` and `marks`.
+#option slots 1..16
+#option shared 1 | 2
   sums[local] = sum;
-  if (column == 0u && slot < slots) { marks[slot] = vec2<f32>(peak, total); }
+  if (own_quad == 0u && slot < slots) { marks[slot * $(shared)u + own_head] = vec2<f32>(peak, total); }
   workgroupBarrier();
-  if (local >= size4) { return; }
-  for (var s = 0u; s < used; s++) { peak = max(peak, marks[s].x); }
-  total = 0.0;
-  sum = vec4<f32>(0.0);
-  for (var s = 0u; s < used; s++) {
-    let weight = decay(marks[s].x - peak);
-    total += weight * marks[s].y;
-    sum += weight * sums[s * size4 + local];
-  }
+  if (local >= set_size) { return; }
+#include "attention/common/join_sets.wgsl" sets=$slots

@@ -8,8 +8,11 @@
 #include "attention/common/attention.wgsl" has_mask=0
 #include "attention/common/result.wgsl"
 
+#let set = (size + 3) / 4
+#let slots = 256 / set - (256 / set > 16) * (256 / set - 16)  // at most 16
 const threads = 256u;
-const slots = threads / size4;
+const set_size = size4;
+const slots = $(slots)u;
 
 var<workgroup> sums: array<vec4<f32>, threads>;
 var<workgroup> marks: array<vec2<f32>, slots>;  // peak, total
@@ -20,14 +23,15 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let item = flat_group(group, groups);
   if (item >= params.items) { return; }
   let slot = local / size4;
-  let column = local % size4;
+  const own_head = 0u;
+  let own_quad = local % size4;
   let splits = select(0u, live_splits(), slot < slots);
   var peak = lowest;
   var total = 0.0;
   var sum = vec4<f32>(0.0);
   for (var s = slot; s < splits; s += slots) {
     let begin = (item * params.splits + s) * (size4 + 1u);
-    let part = partial[begin + column];
+    let part = partial[begin + own_quad];
     let mark = partial[begin + size4];
     let next = max(peak, mark.x);
     let fade = decay(peak - next);
@@ -36,8 +40,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     total = total * fade + weight * mark.y;
     sum = sum * fade + weight * part;
   }
-  let used = min(slots, live_splits());
-#include "attention/common/join.wgsl"
+#include "attention/common/join.wgsl" shared=1
   let row = item % params.rows;
   let head = item / params.rows % params.heads;
   put4_y(y_offset(item / params.rows / params.heads, head, row), local, sum / total);
