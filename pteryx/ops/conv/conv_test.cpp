@@ -238,16 +238,20 @@ TEST(Conv, HalfPrecision) {
          {{1, 3, 5, 5}, {4, 3, 3, 3}, {1}, {1}},  // rows that begin inside a word
          {{1, 4, 13}, {4, 1, 5}, {1}, {4}, {2}, 4},
          {{1, 300, 1, 1}, {70, 300, 1, 1}},
+         {{2, 300, 3, 5}, {37, 300, 1, 1}},  // split, and rows that share words
          {{2, 4, 3, 3}, {4, 3, 2, 2}, {2}, {0}, {1}, 2, true, true},
          {{1, 3, 4, 5}, {3, 2, 2, 2}, {2}, {0}, {1}, 1, true, true, {1}}},
         DType::kF16);
 }
 
 TEST(Conv, Depthwise) {
-  check({{{1, 6, 7, 9}, {6, 1, 3, 3}, {1}, {1}, {1}, 6},
-         {{2, 3, 8, 8}, {6, 1, 3, 3}, {2}, {1}, {1}, 3},
-         {{1, 4, 9, 6}, {4, 1, 5, 3}, {2, 1}, {2, 1}, {1, 2}, 4},
-         {{1, 2, 10, 10}, {2, 1, 7, 7}, {1}, {3}, {1}, 2}});
+  for (const DType t : {DType::kF32, DType::kF16}) {
+    check({{{1, 6, 7, 9}, {6, 1, 3, 3}, {1}, {1}, {1}, 6},
+           {{2, 3, 8, 8}, {6, 1, 3, 3}, {2}, {1}, {1}, 3},
+           {{1, 4, 9, 6}, {4, 1, 5, 3}, {2, 1}, {2, 2}, {1, 2}, 4},
+           {{1, 2, 10, 10}, {2, 1, 7, 7}, {1}, {3}, {1}, 2}},
+          t);
+  }
 }
 
 TEST(Conv, ThreeDimensions) {
@@ -336,6 +340,7 @@ TEST(Conv, ActivatesAndAddsAResidual) {
   for (const Add add : {Add::kElements, Add::kChannels})
     fused_case({{2, 5, 7, 7}, {6, 5, 3, 3}, {1}, {1}}, DType::kF32, "none", add);
   fused_case({{1, 150, 2, 2}, {5, 150, 1, 1}}, DType::kF16, "hardswish", Add::kElements);  // split
+  fused_case({{1, 150, 3, 3}, {5, 150, 1, 1}}, DType::kF16, "silu", Add::kElements);
   fused_case({{2, 4, 5, 5}, {6, 2, 3, 3}, {1}, {1}, {1}, 2}, DType::kF32, "silu", Add::kElements,
              true);
   fused_case({{1, 3, 4, 4}, {3, 2, 2, 2}, {2}, {0}, {1}, 1, true, true}, DType::kF32, "silu",

@@ -27,10 +27,15 @@ Status plan_rows(const Node& n, Plan& p, const Shader& shader) {
                         .grid = per_element(items, p.caps())});
 }
 
-// Results below each other that an invocation of conv_columns makes: few where there are few in
-// all.
-int64_t column_rows(const Conv& c, const gpu::Caps& caps) {
-  const int64_t columns = c.batch * c.channels() * c.out[2];
+// Results beside each other that an invocation of conv_columns makes: f16 is written in pairs.
+int64_t column_side(const Node& n, const Conv& c) {
+  return n.out().dtype == DType::kF16 && c.out[2] % 2 == 0 && c.stride[2] <= 2 && c.dilation[2] == 1
+             ? 2
+             : 1;
+}
+// Results below each other: few where there are few in all.
+int64_t column_rows(const Conv& c, int64_t side, const gpu::Caps& caps) {
+  const int64_t columns = c.batch * c.channels() * c.out[2] / side;
   const int64_t wanted = columns * c.out[1] / caps.sizes.enough_invocations();
   return wanted >= 4 ? 4 : 2;
 }
@@ -38,15 +43,18 @@ int64_t column_rows(const Conv& c, const gpu::Caps& caps) {
 Status plan_columns(const Node& n, Plan& p) {
   constexpr int64_t kThreads = 128;
   PTERYX_ASSIGN(const Conv c, read_conv(n));
-  const int64_t rows = column_rows(c, p.caps());
-  const int64_t items = c.batch * c.channels() * (up(c.out[1], rows) / rows) * c.out[2];
+  const int64_t side = column_side(n, c);
+  const int64_t rows = column_rows(c, side, p.caps());
+  const int64_t items = c.batch * c.channels() * (up(c.out[1], rows) / rows) * c.out[2] / side;
   const auto params = make_params<shaders::ConvColumnsParams>(n, c, items);
   Options options = {{"kernel_h", c.kernel[1]},
                      {"kernel_w", c.kernel[2]},
                      {"stride_h", c.stride[1]},
-                     {"rows", rows}};
+                     {"rows", rows},
+                     {"side", side}};
+  if (side == 2) options.set("stride_w", c.stride[2]);
   std::vector<Bind> bind = {{"x", n.in(kX)}, {"weight", n.in(kWeight)}};
-  add_results(n, {n.out()}, 1, options, bind);
+  add_results(n, {n.out()}, side, options, bind);
   return p.dispatch(n, {.shader = &shaders::conv_columns,
                         .options = std::move(options),
                         .bind = std::move(bind),
@@ -77,11 +85,9 @@ bool fits_columns(const Node& n, const gpu::Caps& caps) {
            return c.kernel[1] <= 7 && c.kernel[2] <= 7 && c.stride[1] <= 2 && c.dilation[1] == 1;
          });
 }
-// f16 results are written in pairs side by side, which rows are better at; what software GPUs gain
-// is less than it takes to compile.
+// What software GPUs gain is less than it takes to compile.
 bool suits_columns(const Node& n, const gpu::Caps& caps) {
-  return n.out().dtype == DType::kF32 && !caps.software &&
-         holds(n, [](const Conv& c) { return c.kernel[1] > 1 && c.out[1] > 1; });
+  return !caps.software && holds(n, [](const Conv& c) { return c.kernel[1] > 1 && c.out[1] > 1; });
 }
 // Tiles of 32 x 32 would be less than an eighth full.
 bool wastes_tiles(const Node& n, const gpu::Caps&) {

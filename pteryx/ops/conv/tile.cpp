@@ -125,13 +125,20 @@ Status merge(const Node& n, Plan& p, const Conv& c, const Tensor& sums, const Ti
   Options options;
   std::vector<Bind> bind = {{"sums", sums}};
   add_results(n, {n.out()}, c.positions(), options, bind);
-  const int64_t items = c.batch * c.channels() * up(c.positions(), 4) / 4;
+  const Tensor y = n.out();
+  int64_t items = c.batch * c.channels() * up(c.positions(), 4) / 4;
+  int64_t invocations = items;
+  if (y.dtype == DType::kF16 && c.positions() % 2 != 0) {  // rows share words
+    options.set("y_rows", "any");
+    items = y.numel();
+    invocations = words(items, y.dtype);
+  }
   const auto params = make_params<shaders::ConvMergeParams>(n, c, items, t);
   return p.dispatch(n, {.shader = &shaders::conv_merge,
                         .options = std::move(options),
                         .bind = std::move(bind),
                         .params = bytes_of(params),
-                        .grid = per_element(items, p.caps())});
+                        .grid = per_element(invocations, p.caps())});
 }
 
 Status plan_product(const Node& n, Plan& p, const Conv& c, const Tensor& x, const Tensor& weight,

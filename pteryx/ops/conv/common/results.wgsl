@@ -5,7 +5,7 @@
 #option has_residual 0..2  // 2: one for each channel of an image
 #option has_lo  // results are clamped
 #option has_hi
-#option y_rows fours | pairs | ones  // what a row of y is a whole number of
+#option y_rows fours | pairs | ones | any  // what a row of y is a whole number of; any: rows share words, there is no put
 #if y_rows == fours && y_type == f32
 #tensor y raw_write vec4<f32>
 #elif y_rows == fours
@@ -14,6 +14,8 @@
 #tensor y raw_write vec2<f32>
 #elif y_rows == pairs
 #tensor y raw_write u32
+#elif y_rows == any
+#tensor y words f16 | f32
 #else
 #tensor y elements f16 | f32
 #end
@@ -50,6 +52,7 @@ fn finish(at: u32, count: u32, channel: u32, sum: vec4<f32>) -> vec4<f32> {
   return v;
 }
 
+#if y_rows != any
 // The first `count` of four neighbours in a row of `channel`; a row is the host's y_rows.
 fn put(at: u32, count: u32, channel: u32, sum: vec4<f32>) {
   let v = finish(at, count, channel, sum);
@@ -69,3 +72,4 @@ fn put(at: u32, count: u32, channel: u32, sum: vec4<f32>) {
 #end
 #end
 }
+#end
