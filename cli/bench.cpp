@@ -11,6 +11,7 @@
 #include "model.h"
 #include "program_bench.h"
 #include "token_runs.h"
+#include "warm_up.h"
 
 namespace pteryx::cli {
 namespace {
@@ -38,9 +39,10 @@ struct Row {
   double host_us = 0;          // of the host's own work, per step
 };
 
-Result<Row> bench_prompt(llm::Sequence& s, int64_t count, int repeats) {
+Result<Row> bench_prompt(llm::Sequence& s, int64_t count, int repeats, WarmUp& warm_up) {
   Row row{.test = fmt::format("prompt {}", count), .tokens = count};
   const std::vector<TokenId> ids = some_tokens(count, s.model().info().vocabulary);
+  PTERYX_TRY(warm_up.once([&] { return read_prompt(s, ids); }));
   for (int i = -1; i < repeats; ++i) {
     PTERYX_TRY(InterruptGuard::check());
     const auto start = Clock::now();
@@ -51,8 +53,15 @@ Result<Row> bench_prompt(llm::Sequence& s, int64_t count, int repeats) {
 }
 
 // New tokens from a context of that length on.
-Result<Row> bench_text(llm::Sequence& s, int64_t context, int64_t count, int repeats) {
+Result<Row> bench_text(llm::Sequence& s, int64_t context, int64_t count, int repeats,
+                       WarmUp& warm_up) {
   Row row{.test = fmt::format("text {}", count), .tokens = count, .context = context};
+  const auto text = [&]() -> Status {
+    PTERYX_TRY(begin_text(s, context));
+    PTERYX_ASSIGN([[maybe_unused]] const double host_s, continue_text(s, context, count));
+    return {};
+  };
+  PTERYX_TRY(warm_up.once(text));
   double host = 0;
   for (int i = -1; i < repeats; ++i) {
     PTERYX_TRY(InterruptGuard::check());
@@ -129,6 +138,7 @@ int bench(const Options& o) {
   const auto sequence = llm::Sequence::create(*opened->model);
   if (!sequence.ok()) return fail(sequence.status());
   std::vector<Row> rows;
+  WarmUp warm_up(opened->device->caps());
   const auto add = [&](Result<Row> row) {
     if (row.ok()) rows.push_back(*row);
     return row.ok() ? Status() : std::move(row).status();
@@ -139,7 +149,8 @@ int bench(const Options& o) {
       note("pteryx: prompt of {} tokens skipped: the context holds {}\n", count, m.info().context);
       continue;
     }
-    if (const Status s = add(bench_prompt(**sequence, count, o.repeats)); !s.ok()) return fail(s);
+    if (const Status s = add(bench_prompt(**sequence, count, o.repeats, warm_up)); !s.ok())
+      return fail(s);
   }
   for (const int64_t context : o.contexts) {
     if (o.tokens == 0) break;
@@ -148,7 +159,8 @@ int bench(const Options& o) {
            m.info().context);
       continue;
     }
-    if (const Status s = add(bench_text(**sequence, context, o.tokens, o.repeats)); !s.ok())
+    if (const Status s = add(bench_text(**sequence, context, o.tokens, o.repeats, warm_up));
+        !s.ok())
       return fail(s);
   }
   progress.end();

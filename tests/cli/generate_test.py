@@ -292,6 +292,10 @@ class Bench(TestCase):
         self.assertRegex(text, r"^GPU: .*llvmpipe")
         self.assertRegex(text, r"\n +prompt 4 +0 +[\d.]+ \+- [\d.]+ +[\d.]+ *\n")
 
+    def test_text_may_be_what_is_measured_first(self):
+        result = tool("bench", MODEL, "-p", "100000", "-n", "2", "-c", "8", "-r", "1", "--json")
+        self.assertEqual([r["test"] for r in json.loads(result.stdout)["rows"]], ["text 2"])
+
     def test_what_does_not_fit_is_skipped(self):
         result = tool("bench", MODEL, "-p", "4,100000", "-n", "0", "-r", "1")
         self.assertEqual(result.returncode, 0)
