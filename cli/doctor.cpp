@@ -41,7 +41,8 @@ json capabilities_json(const gpu::Caps& c) {
           {"subgroup_matrix", c.subgroup_matrix},
           {"dot4", c.dot4},
           {"timestamps", c.timestamps},
-          {"software", c.software}};
+          {"software", c.software},
+          {"bounds_checks", c.bounds_checks}};
 }
 
 json sizes_json(const gpu::Caps& c) {

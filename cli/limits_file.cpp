@@ -56,6 +56,7 @@ constexpr Flag kFlags[] = {
     {"dot4", &gpu::Caps::dot4},
     {"timestamps", &gpu::Caps::timestamps},
     {"software", &gpu::Caps::software},
+    {"bounds_checks", &gpu::Caps::bounds_checks},
 };
 
 // What the GPU of a report can do besides; reports of older versions do not say.

@@ -34,6 +34,9 @@ struct Caps {
   bool timestamps = false;
   double timestamp_ns = 1;  // of one tick
   bool software = false;    // a CPU pretending
+  // The library checks every access of a shader to memory: always in browsers, and natively where
+  // DeviceOptions ask for it. Kernels are correct either way, and chosen by what it costs.
+  bool bounds_checks = true;
   Sizes sizes;
 
   // Limits, as WebGPU promises them everywhere.

@@ -70,6 +70,12 @@ Options MatrixPlan::options(bool k_is_constant) const {
           {"steps", k_is_constant ? steps : 0}, {"splits", k_is_constant ? splits : 1}};
 }
 
+bool stores_whole_matrices(const gpu::Caps& caps) { return !caps.bounds_checks; }
+
+std::string store_of_parts(const gpu::Caps& caps) {
+  return stores_whole_matrices(caps) ? "parts" : "part_fours";
+}
+
 bool has_matrix(MatrixSize size, const MatrixProduct& d, const gpu::Caps& caps) {
   if (d.m < kMatrixMinRows || d.k < 1 || d.k > kMostK || d.n > kMostN) return false;
   if (size == MatrixSize::kFew && d.m > kMatrixFewRows) return false;

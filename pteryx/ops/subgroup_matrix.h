@@ -52,6 +52,13 @@ struct MatrixPlan {
   Options options(bool k_is_constant) const;
 };
 
+// Whether matrices go straight between registers and storage buffers. Where the library checks
+// accesses, it makes their offsets and strides there depend on the size of the buffer, which costs
+// more than the way through workgroup memory, whose size it knows.
+bool stores_whole_matrices(const gpu::Caps& caps);
+// How parts of sums leave a tile by that rule: `store` of the kernels.
+std::string store_of_parts(const gpu::Caps& caps);
+
 // Whether the device can run that size, for m rows.
 bool has_matrix(MatrixSize size, const MatrixProduct& d, const gpu::Caps& caps);
 // Whether it is the best of them.

@@ -3,10 +3,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/ops/subgroup_matrix.h"
 
+#include <tuple>
+
 #include <gtest/gtest.h>
 
 #include "pteryx/gpu/device.h"
 #include "pteryx/ops/testing/attention_calls.h"
+#include "pteryx/ops/testing/op_runner.h"
 
 namespace pteryx::ops::testing {
 namespace {
@@ -22,9 +25,12 @@ void expect_compiles(const Case& c, const std::vector<std::string>& routes = {
   caps.subgroup_min = caps.subgroup_max = 32;
   caps.max_workgroup_bytes = 49152;
   for (const std::string& route : routes) {
-    const Status s = compile(c, **device, caps, route);
-    EXPECT_NE(s.message().find("total use of workgroup storage"), std::string_view::npos)
-        << c.op() << ", route " << route << ": " << s.message();
+    for (const bool checks : {true, false}) {
+      caps.bounds_checks = checks;
+      const Status s = compile(c, **device, caps, route);
+      EXPECT_NE(s.message().find("total use of workgroup storage"), std::string_view::npos)
+          << c.op() << ", route " << route << ": " << s.message();
+    }
   }
 }
 
@@ -78,6 +84,103 @@ TEST(SubgroupMatrix, CompilesForAttention) {
     expect_compiles(
         Case("et_vk.sdpa.default").in(q).in(q).in(q).in(random(t, {20, 20})).none().out(t, q.dims),
         {"matrix"});
+  }
+}
+
+// "parts", "whole" .. of what a plan for a large GPU stores as matrices in storage buffers or loads
+// from there, by the names of the buffers; "" for none.
+std::string matrices_in_buffers(const Case& c, const std::string& route, bool checks) {
+  gpu::Caps caps;
+  caps.f16 = caps.subgroups = caps.subgroup_matrix = true;
+  caps.subgroup_min = caps.subgroup_max = 32;
+  caps.max_binding_bytes = uint64_t{2} << 30;
+  caps.max_workgroup_bytes = 49152;
+  caps.max_storage_buffers = 10;
+  caps.sizes = {.processors = 132, .invocations = 2048};
+  EXPECT_TRUE(caps.bounds_checks);  // of what nothing is known of
+  caps.bounds_checks = checks;
+  Runner r;
+  const Status built = r.build(c);
+  EXPECT_TRUE(built.ok()) << built.message();
+  const PlanContext context{.caps = caps,
+                            .forced_routes = {{std::string(r.def->family), route}},
+                            .precision = Precision::kF16};
+  Plan plan(context);
+  const Status planned = r.def->plan(Node(r.g, r.g.nodes[0], *r.def, r.live), plan);
+  EXPECT_TRUE(planned.ok()) << planned.message();
+  std::string buffers;
+  int kernels = 0;
+  for (const PlannedDispatch& d : plan.dispatches) {
+    if (!d.subgroup_matrix) continue;
+    ++kernels;
+    for (size_t at = 0; (at = d.code.find("subgroupMatrix", at)) != std::string::npos; ++at) {
+      const size_t amp = d.code.find('&', at);
+      if (d.code.compare(at, 23, "subgroupMatrixMultiplyA") == 0) continue;
+      const std::string to = d.code.substr(amp + 1, d.code.find_first_of("[,", amp) - amp - 1);
+      if (to.starts_with("tile_") || buffers.find(to + " ") != std::string::npos) continue;
+      buffers += to + " ";
+    }
+  }
+  EXPECT_EQ(kernels, 1) << c.op();
+  return buffers;
+}
+
+// Checks of such accesses cost more than the way through workgroup memory.
+TEST(SubgroupMatrix, WithBoundsChecksNoMatrixMeetsABuffer) {
+  const auto linear = [](int64_t m, int64_t k, const std::vector<int64_t>& widths, bool residual,
+                         bool gated) {
+    int64_t n = 0;
+    std::vector<TestTensor> outs;
+    for (const int64_t w : widths) {
+      n += w * (gated ? 2 : 1);
+      outs.push_back({DType::kF32, {m, w}, {}});
+    }
+    Case c("pteryx.linear_q4gsw");
+    c.in({DType::kF32, {m, k}, {}})
+        .none()
+        .none()
+        .constant({DType::kU8, {n, k / 2}, {}})
+        .in({DType::kF16, {k / 32, n}, {}})
+        .integer(32)
+        .none();
+    residual ? c.in({DType::kF32, {m, n}, {}}) : c.none();
+    gated ? c.flag(true) : c.none();
+    return c.none().ints(widths).outs(outs);
+  };
+  const auto product = [](int64_t m, int64_t n, int64_t k) {
+    return Case("aten.mm.default")
+        .in({DType::kF32, {m, k}, {}})
+        .in({DType::kF32, {k, n}, {}})
+        .out(DType::kF32, {m, n});
+  };
+  const Case conv = Case("aten.convolution.default")
+                        .in({DType::kF32, {1, 256, 14, 14}, {}})
+                        .constant({DType::kF32, {256, 256, 3, 3}, {}})
+                        .none()
+                        .ints({1})
+                        .ints({1})
+                        .ints({1})
+                        .flag(false)
+                        .ints({0})
+                        .integer(1)
+                        .out(DType::kF32, {1, 256, 14, 14});
+  const std::vector<std::tuple<Case, std::string, std::string>> cases = {
+      {linear(512, 8192, {2048}, true, false), "matrix", "y "},            // parts
+      {linear(2048, 2048, {2048}, true, false), "matrix", "residual y "},  // whole
+      {linear(2048, 2048, {2048, 512, 512}, false, false), "matrix", "y y1 y2 "},
+      {linear(128, 2048, {2048}, false, false), "matrix_small", "y "},  // parts
+      {linear(512, 2048, {8192}, false, true), "matrix", ""},           // gated
+      {linear(16, 2048, {8192}, false, true), "matrix_few", "y "},      // its parts
+      {product(512, 2048, 2048), "matrix", "y "},                       // parts
+      {product(2048, 2048, 2048), "matrix", "y "},                      // whole
+      {product(20, 33, 64), "matrix_few", ""},                          // one by one
+      {conv, "matrix", "y "},                                           // parts
+      {conv, "matrix_halves", "y "},
+  };
+  for (const auto& [c, route, without] : cases) {
+    SCOPED_TRACE(c.op() + ", route " + route);
+    EXPECT_EQ(matrices_in_buffers(c, route, true), "");
+    EXPECT_EQ(matrices_in_buffers(c, route, false), without);
   }
 }
 

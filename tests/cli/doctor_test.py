@@ -27,9 +27,14 @@ class Doctor(TestCase):
         self.assertIn(report["default"]["adapter"], [a["name"] for a in usable])
         for adapter in usable:
             self.assertTrue(adapter["capabilities"]["software"])
+            self.assertFalse(adapter["capabilities"]["bounds_checks"])
             self.assertGreaterEqual(adapter["limits"]["max_storage_buffers"], 8)
             self.assertGreaterEqual(adapter["limits"]["max_binding_bytes"], 128 << 20)
             self.assertEqual(adapter["masked"], "")
+
+    def test_bounds_checks(self):
+        report = self.succeed_json("doctor", "--json", env={"PTERYX_BOUNDS_CHECKS": "1"})
+        self.assertTrue(report["default"]["capabilities"]["bounds_checks"])
 
     def test_masked(self):
         report = self.succeed_json("doctor", "--json", env={"PTERYX_DISABLE": "f16,subgroups"})

@@ -1,6 +1,7 @@
 """pteryx inspect: what a program holds, told without a GPU."""
 # SPDX-License-Identifier: BSD-3-Clause
 import json
+import re
 import unittest
 
 from cli import BAD_FILE, DECODERS, FIXTURES, LLM, NO_GPU, NO_LIBRARY, OPS, STATE, USAGE, VALUES, TestCase, case, manifest
@@ -246,6 +247,19 @@ class Kernels(Inspect):
             report = self.write("wrong.json", json.dumps({"providers": [], "default": default}))
             with self.subTest(wrong):
                 self.assertIn("capabilit", self.fail_with(BAD_FILE, "inspect", model, "--limits", report, env=NO_LIBRARY))
+
+    def test_bounds_checks_of_another_machine(self):
+        """With them, no matrix is stored to a buffer; a report that does not say counts as one with them."""
+        default = {"adapter": "x", "provider": "dawn", "limits": self.LARGE, "sizes": {"processors": 132, "invocations": 2048}}
+        stored = {}
+        for checks in (None, True, False):
+            default["capabilities"] = self.CAPABLE if checks is None else {**self.CAPABLE, "bounds_checks": checks}
+            report = self.write("report.json", json.dumps({"providers": [], "default": default}))
+            self.succeed("inspect", LLM / "qwen3_like_q4.pte", "--kernels", self.kernels, "--limits", report,
+                         env={**NO_LIBRARY, "PTERYX_PRECISION": "f16"})
+            stored[checks] = [name for name, text in self.files().items() if re.search(r"subgroupMatrixStore<row_major>\(&y", text)]
+        self.assertEqual((stored[None], stored[True]), ([], []))
+        self.assertTrue(stored[False])
 
     def test_every_program_on_a_gpu_that_can_do_all(self):
         default = {"adapter": "x", "provider": "dawn", "limits": self.LARGE, "capabilities": self.CAPABLE,

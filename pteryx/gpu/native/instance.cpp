@@ -117,6 +117,7 @@ Result<std::shared_ptr<Device>> open_adapter(std::shared_ptr<const Instance> ins
                                              const AdapterRecord& adapter,
                                              const DeviceOptions& options) {
   Caps caps = adapter.caps;
+  caps.bounds_checks = options.bounds_checks;
   PTERYX_TRY(mask_caps(caps, options.disable));
   if (options.sizes) {
     caps.sizes = *options.sizes;

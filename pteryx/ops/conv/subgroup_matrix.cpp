@@ -1,5 +1,7 @@
 // Convolution as a product of tiles with subgroup matrices, for callers who allow f16 operands.
 // SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/ops/subgroup_matrix.h"
+
 #include <algorithm>
 
 #include "pteryx/ops/conv/params.h"
@@ -193,7 +195,7 @@ Status plan(const Node& n, Plan& p, X from) {
   const bool split = t.splits > 1;
   Options options = {{"shape", std::string(s.name)},
                      {"x_from", halves ? "halves" : (terms.by_taps ? "taps" : "channels")},
-                     {"split", split ? 1 : 0}};
+                     {"split", split ? (stores_whole_matrices(p.caps()) ? 1 : 2) : 0}};
   std::vector<Bind> bind = {{"x", x}, {"weight", weight}};
   Tensor sums;
   if (split) {

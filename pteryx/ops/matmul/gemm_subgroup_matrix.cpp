@@ -50,10 +50,11 @@ std::optional<Result<Tensor>> halves_of(const Node& n, Plan& p, const Matrix& x,
 }
 
 // How results leave a tile: `store` of matmul_subgroup_matrix.wgsl.
-std::string store_of(const MatMul& d, const MatrixPlan& t) {
-  if (t.splits > 1) return "parts";
+std::string store_of(const MatMul& d, const MatrixPlan& t, const gpu::Caps& caps) {
+  if (t.splits > 1) return store_of_parts(caps);
   const bool whole = d.n % t.tile.columns() == 0 && d.k % t.tile.depth == 0;
-  if (whole && d.y.dtype == DType::kF32 && d.is_plain()) return "whole";
+  if (whole && d.y.dtype == DType::kF32 && d.is_plain() && stores_whole_matrices(caps))
+    return "whole";
   return d.n % 4 == 0 ? "fours" : "elements";
 }
 
@@ -95,7 +96,7 @@ Status plan_subgroup_matrix(const Node& n, Plan& p, const MatMul& given) {
   if (!ready) {
     PTERYX_ASSIGN(a, plan_f16_rows(n, p, d, t));
   }
-  const std::string store = store_of(d, t);
+  const std::string store = store_of(d, t, p.caps());
   MatMul first = d;
   if (t.splits > 1)
     first = d.unfinished(p.scratch(DType::kF32, {t.splits, d.batches, fill_m, fill_n}));

@@ -126,18 +126,20 @@ Status subgroup_matrix(const Node& n, Plan& p, QLinear d) {
   const Tiles t{m.tile.rows(), m.tile.columns(), m.tile.depth, m.splits, m.steps};
   const bool plain = d.y.dtype == DType::kF32 && !d.bias && d.factor == 1 &&
                      (!d.residual || d.residual->dtype == DType::kF32);
+  const bool whole = plain && widths_are(d, t.columns) && stores_whole_matrices(p.caps());
   const bool parts = t.splits > 1 || d.rotation;
   const QLinear first = parts ? parts_of(p, d, t) : d;
   const int64_t side = d.gated ? m.tile.pieces_n * 8 : 0;
   Options options = m.options(true);
   options.set("results", static_cast<int64_t>(first.more.size() + 1))
-      .set("store", plain && widths_are(d, t.columns) ? "whole" : store_of(d))
+      .set("store", whole ? "whole" : store_of(d))
       .set("y_stride", d.more.empty() ? d.n : 0)
       .set("paired_side", side)
-      // A gate over many tiles is slower so; all others gain, as their code stays at hand.
-      .set("rolled", d.gated && m.queue(p.caps()) ? 0 : 1);
+      // A gate over many tiles is slower so, and so is any loop whose bound the library does not
+      // know when it checks accesses; all others gain, as their code stays at hand.
+      .set("rolled", (d.gated && m.queue(p.caps())) || p.caps().bounds_checks ? 0 : 1);
   if (d.gated) options.set("store", "gated");
-  if (parts) options.set("store", "parts").set("y_stride", t.fill_n(d));
+  if (parts) options.set("store", store_of_parts(p.caps())).set("y_stride", t.fill_n(d));
   PTERYX_TRY(plan_product(n, p, d, first, t, shaders::qlinear_subgroup_matrix, std::move(options)));
   if (!parts) return {};
   return plan_merge(n, p, d, {first.y, t.splits, t.rows, t.columns, side});

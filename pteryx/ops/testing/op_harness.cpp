@@ -190,6 +190,22 @@ Result<std::vector<TestTensor>> run(const Case& c, Where where, const std::strin
   return where == Where::kCpu ? r.run_cpu() : r.run_gpu(route);
 }
 
+namespace {
+
+// The code of every dispatch, with one route.
+std::vector<std::string> codes_of(const Runner& r, PlanContext context, const Route& route) {
+  context.forced_routes = {{std::string(r.def->family), std::string(route.name)}};
+  Plan plan(context);
+  const Status s = r.def->plan(Node(r.g, r.g.nodes[0], *r.def, r.live), plan);
+  EXPECT_TRUE(s.ok()) << s.message();
+  std::vector<std::string> codes;
+  codes.reserve(plan.dispatches.size());
+  for (const PlannedDispatch& d : plan.dispatches) codes.push_back(d.code);
+  return codes;
+}
+
+}  // namespace
+
 void expect_matrices(const Case& c, const std::vector<TestTensor>& want, Tolerance tol,
                      std::string_view only) {
   if (!test_device().caps().f16 || test_device().caps().provider != "dawn")
@@ -199,18 +215,27 @@ void expect_matrices(const Case& c, const std::vector<TestTensor>& want, Toleran
   ASSERT_TRUE(s.ok()) << s.message();
   int ran = 0;
   for (const Route& route : first.def->routes) {
-    Runner r;
-    ASSERT_TRUE(r.build(c).ok());
-    r.emulate = !test_device().caps().subgroup_matrix;
-    r.precision = Precision::kF16;
-    const PlanContext context{.caps = emulated_caps(), .precision = Precision::kF16};
-    const Node n(r.g, r.g.nodes[0], *r.def, r.live);
-    if (route.precision != Precision::kF16 || !route_fits(route, n, context)) continue;
-    if (!only.empty() && route.name != only) continue;
-    ++ran;
-    const auto got = r.run_gpu(std::string(route.name));
-    ASSERT_TRUE(got.ok()) << c.op() << ", route " << route.name << ": " << got.status().message();
-    EXPECT_EQ(compare(*got, want, tol), "") << c.op() << ", route " << route.name;
+    std::vector<std::string> before;
+    for (const bool checks : {true, false}) {
+      SCOPED_TRACE(fmt::format("{}, route {}, bounds checks {}", c.op(), route.name, checks));
+      Runner r;
+      ASSERT_TRUE(r.build(c).ok());
+      r.emulate = !test_device().caps().subgroup_matrix;
+      r.precision = Precision::kF16;
+      r.mask = [&](gpu::Caps& caps) { caps.bounds_checks = checks; };
+      PlanContext context{.caps = emulated_caps(), .precision = Precision::kF16};
+      r.mask(context.caps);
+      const Node n(r.g, r.g.nodes[0], *r.def, r.live);
+      if (route.precision != Precision::kF16 || !route_fits(route, n, context)) continue;
+      if (!only.empty() && route.name != only) continue;
+      std::vector<std::string> codes = codes_of(r, context, route);
+      if (codes == before) continue;
+      before = std::move(codes);
+      ++ran;
+      const auto got = r.run_gpu(std::string(route.name));
+      ASSERT_TRUE(got.ok()) << got.status().message();
+      EXPECT_EQ(compare(*got, want, tol), "");
+    }
   }
   EXPECT_GT(ran, 0) << c.op() << ": no route with subgroup matrices fits";
 }

@@ -117,8 +117,9 @@ std::string compare(const std::vector<TestTensor>& got, const std::vector<TestTe
 // the op has no CPU kernel, or no GPU plan for these types, only the other is run; having neither
 // fails.
 void expect_op(const Case& c, const std::vector<TestTensor>& want, Tolerance tol);
-// Runs the routes at f16 precision, or `only` one, with subgroup matrices. Where the GPU has none,
-// plain WGSL stands in for them; nothing is run on libraries that have none.
+// Runs the routes at f16 precision, or `only` one, with subgroup matrices, as planned for devices
+// with bounds checks and, where that differs, without. Where the GPU has no such matrices, plain
+// WGSL stands in for them; nothing is run on libraries that have none.
 void expect_matrices(const Case& c, const std::vector<TestTensor>& want, Tolerance tol,
                      std::string_view only = {});
 // Runs one route, which must fit, or "" for the default one, at the precision of the case, on the

@@ -12,7 +12,7 @@
 // halves as conv_halves writes them, with in_size what it has made and no padding.
 #option shape square | shallow | oblong | large | deep | whole | tall | half
 #option x_from taps | channels | halves  // the order of k in weight; halves: taps
-#option split                   // y are sums, to be merged by conv_merge
+#option split 0..2              // y are sums, to be merged by conv_merge: 1: stored as matrices, 2: in vectors
 #enable f16
 #enable subgroups
 #enable subgroup_matrix
@@ -24,8 +24,10 @@
 #end
 #tensor weight raw vec4<u32>
 #include "conv/common/conv.wgsl"
-#if split
+#if split == 1
 #tensor y raw_write f32
+#elif split == 2
+#tensor y raw_write vec4<f32>
 #else
 #option has_bias
 #option activation none | silu | hardswish
@@ -101,7 +103,7 @@
 // Eights of k: offsets and strides of matrices count them.
 var<workgroup> tile_a: array<array<vec4<u32>, $(side_m * wide)>, $groups_m>;  // [m][k / 8]
 var<workgroup> tile_b: array<array<vec4<u32>, $(side_n * wide)>, $groups_n>;  // [n][k / 8]
-#if !split
+#if split != 1
 var<workgroup> tile_sums: array<array<f32, 256>, $(groups_m * groups_n)>;        // a matrix of each subgroup
 #end
 
@@ -291,6 +293,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let tiles = params.items / params.splits;
   let to = ((part * tiles + (z * tiles_m + at_m) * tiles_n + at_n) * $(tile_m)u + own_m * $(side_m)u) *
       $(tile_n)u + own_n * $(side_n)u;
+#end
+#if split == 1
 #for i in 0..side_m / 16
 #for j in 0..side_n / 16
   subgroupMatrixStore<row_major>(&y, to + $(i * 16 * tile_n + j * 16)u, sum$(i)_$j, $(tile_n)u);
@@ -309,17 +313,21 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     }
     workgroupBarrier();
     for (var e = lane; e < 64u; e += 32u) {
+      let sum = vec4<f32>(
+#for q in 0..4
+          tile_sums[owner][e % 64u * 4u + $(q)u],
+#end
+      );
+#if split
+      y[(to + (turn / $(side_n / 16)u * 16u + e / 4u) * $(tile_n)u + turn % $(side_n / 16)u * 16u) / 4u + e % 4u] = sum;
+#else
       let m = m0 + own_m * $(side_m)u + turn / $(side_n / 16)u * 16u + e / 4u;
       let n = n0 + own_n * $(side_n)u + turn % $(side_n / 16)u * 16u + e % 4u * 4u;
       if (m < params.out_channels && n < positions) {
         let row = z * params.out_channels + m;
-        put(row * positions + n, min(4u, positions - n), row % (params.groups * params.out_channels),
-            vec4<f32>(
-#for q in 0..4
-                tile_sums[owner][e % 64u * 4u + $(q)u],
-#end
-                ));
+        put(row * positions + n, min(4u, positions - n), row % (params.groups * params.out_channels), sum);
       }
+#end
     }
     workgroupBarrier();
   }

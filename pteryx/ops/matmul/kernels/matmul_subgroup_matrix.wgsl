@@ -11,9 +11,11 @@
 #option steps 0..65536
 #option splits 1..64
 #option a_filled
-#option store parts | whole | fours | elements  // as is; whole matrices where tiles are; vectors; one by one
-#option y_stride 0..16777216  // of whole matrices in memory; 0: reckoned
-#if store != parts
+// parts, part_fours: sums as they are, as matrices or in vectors. whole: matrices where tiles are whole. fours, elements:
+// finished, in vectors or one by one.
+#option store parts | part_fours | whole | fours | elements
+#option y_stride 0..16777216  // of parts and whole matrices in memory; 0: reckoned
+#if store != parts && store != part_fours
 #option y_type f16 | f32
 #option has_add
 #if has_add
@@ -43,6 +45,8 @@
 #include "matmul/common/b.wgsl"
 #if store == parts
 #tensor y raw_write f32
+#elif store == part_fours
+#include "common/subgroup_matrix_part_fours.wgsl"
 #else
 #include "matmul/common/put4.wgsl"
 #end

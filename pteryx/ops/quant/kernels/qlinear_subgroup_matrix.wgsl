@@ -20,11 +20,12 @@
 #option steps 1..65536
 #option splits 1..64
 #option rolled
-// parts: sums as they are. whole: matrices where tiles are whole and columns of one result, f32 with nothing
-// added but a residual, with which sums begin.
+// parts, part_fours: sums as they are, as matrices or in vectors.
+// whole: matrices where tiles are whole and columns of one result, f32 with nothing added but a residual, with which sums
+// begin.
 // fours, elements: finished, in vectors or one by one.
 // gated: silu(the first half of the columns) * the second, in vectors of eight.
-#option store parts | whole | fours | elements | gated
+#option store parts | part_fours | whole | fours | elements | gated
 #option paired_side 0..32  // of the halves that a subgroup has side by side: gates, and what they let through
 #option results 1..4
 #option y_stride 0..16777216
@@ -47,7 +48,7 @@
 #end
 #if store == gated
 #require paired_side == pieces_n * 8 && !has_residual && results == 1 && pieces_n % 2 == 0
-#elif store != parts
+#elif store != parts && store != part_fours
 #require paired_side == 0
 #end
 #if store == elements
@@ -76,6 +77,8 @@
 #include "quant/kernels/common/matrix_weights.wgsl"
 #if store == parts
 #tensor y raw_write f32
+#elif store == part_fours
+#include "common/subgroup_matrix_part_fours.wgsl"
 #elif store == gated
 #include "quant/kernels/common/gated8.wgsl"
 #else
