@@ -9,6 +9,7 @@
 
 #include "pteryx/gpu/device.h"
 #include "pteryx/ops/testing/attention_calls.h"
+#include "pteryx/ops/testing/large_gpu.h"
 #include "pteryx/ops/testing/op_runner.h"
 
 namespace pteryx::ops::testing {
@@ -90,14 +91,8 @@ TEST(SubgroupMatrix, CompilesForAttention) {
 // "parts", "whole" .. of what a plan for a large GPU stores as matrices in storage buffers or loads
 // from there, by the names of the buffers; "" for none.
 std::string matrices_in_buffers(const Case& c, const std::string& route, bool checks) {
-  gpu::Caps caps;
-  caps.f16 = caps.subgroups = caps.subgroup_matrix = true;
-  caps.subgroup_min = caps.subgroup_max = 32;
-  caps.max_binding_bytes = uint64_t{2} << 30;
-  caps.max_workgroup_bytes = 49152;
-  caps.max_storage_buffers = 10;
-  caps.sizes = {.processors = 132, .invocations = 2048};
-  EXPECT_TRUE(caps.bounds_checks);  // of what nothing is known of
+  EXPECT_TRUE(gpu::Caps().bounds_checks);  // of what nothing is known of
+  gpu::Caps caps = large_gpu();
   caps.bounds_checks = checks;
   Runner r;
   const Status built = r.build(c);

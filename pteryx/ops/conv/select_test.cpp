@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "pteryx/gpu/device.h"
+#include "pteryx/ops/testing/large_gpu.h"
 #include "pteryx/ops/testing/op_runner.h"
 
 namespace pteryx::ops::testing {
@@ -17,17 +18,6 @@ struct Layer {
   std::vector<std::string> f32;  // names and variants of its dispatches
   std::vector<std::string> f16;
 };
-
-gpu::Caps large_gpu() {
-  gpu::Caps caps;
-  caps.f16 = caps.subgroups = caps.subgroup_matrix = true;
-  caps.subgroup_min = caps.subgroup_max = 32;
-  caps.max_binding_bytes = uint64_t{2} << 30;
-  caps.max_workgroup_bytes = 49152;
-  caps.max_invocations = caps.max_workgroup_size_x = 1024;
-  caps.sizes = {.processors = 132, .invocations = 2048};
-  return caps;
-}
 
 // "conv_tile/f32,f32,f32/large" -> "conv_tile large"
 std::string kernel_of(const std::string& label) {

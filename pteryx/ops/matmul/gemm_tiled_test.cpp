@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "pteryx/gpu/device.h"
+#include "pteryx/ops/testing/large_gpu.h"
 #include "pteryx/ops/testing/op_harness.h"
 #include "pteryx/ops/testing/op_runner.h"
 
@@ -132,17 +133,6 @@ TEST(MatMulTiles, Batches) {
 }
 
 // ---------------------------------------------------------------- choice
-
-gpu::Caps large_gpu() {
-  gpu::Caps caps;
-  caps.f16 = caps.subgroups = true;
-  caps.subgroup_min = caps.subgroup_max = 32;
-  caps.max_binding_bytes = uint64_t{2} << 30;
-  caps.max_workgroup_bytes = 49152;
-  caps.max_invocations = caps.max_workgroup_size_x = 1024;
-  caps.sizes = {.processors = 132, .invocations = 2048};
-  return caps;
-}
 
 struct Product {
   int64_t m, n, k;

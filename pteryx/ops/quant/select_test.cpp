@@ -2,22 +2,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
 
+#include "pteryx/ops/testing/large_gpu.h"
 #include "pteryx/ops/testing/op_runner.h"
 
 namespace pteryx::ops::testing {
 namespace {
-
-gpu::Caps large_gpu() {
-  gpu::Caps caps;
-  caps.f16 = caps.subgroups = caps.dot4 = true;
-  caps.subgroup_min = caps.subgroup_max = 32;
-  caps.max_binding_bytes = uint64_t{2} << 30;
-  caps.max_workgroup_bytes = 49152;
-  caps.max_invocations = caps.max_workgroup_size_x = 1024;
-  caps.max_storage_buffers = 16;
-  caps.sizes = {.processors = 132, .invocations = 2048};
-  return caps;
-}
 
 PlannedDispatch only_dispatch(int64_t k, int64_t n, Precision precision) {
   constexpr int64_t kGroup = 32;
