@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/llm/testing/render_alone.h"
 
-#include <algorithm>
 #include <array>
-#include <cstdio>
 #include <ctime>
+#include <iterator>
+#include <sstream>
 #include <string_view>
 
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include "pteryx/llm/chat/template.h"
 
 namespace pteryx::llm::testing {
 namespace {
+
+constexpr size_t kMostMessage = 4000;  // a pipe takes so much at once
 
 long peak_kib() {
   rusage usage = {};
@@ -51,12 +55,10 @@ Outcome render_alone(const std::string& source, uint64_t most_work) {
     const std::string_view message = accepted      ? std::string_view()
                                      : parsed.ok() ? text.status().message()
                                                    : parsed.status().message();
-    FILE* const out = fdopen(ends[1], "w");
-    std::fprintf(out, "%d %f %ld ", accepted ? 1 : 0, took, peak_kib() - before);
-    std::fprintf(out, "%.*s", static_cast<int>(std::min<size_t>(message.size(), 4000)),
-                 message.data());
-    std::fclose(out);
-    _exit(0);
+    const std::string answer = fmt::format("{} {} {} {}", accepted ? 1 : 0, took,
+                                           peak_kib() - before, message.substr(0, kMostMessage));
+    const ssize_t written = write(ends[1], answer.data(), answer.size());
+    _exit(written == static_cast<ssize_t>(answer.size()) ? 0 : 1);
   }
   close(ends[1]);
   std::string answer;
@@ -68,11 +70,9 @@ Outcome render_alone(const std::string& source, uint64_t most_work) {
   int status = 0;
   waitpid(child, &status, 0);
   Outcome o = {.ended = WIFEXITED(status)};
-  int accepted = 0;
-  int read_chars = 0;
-  std::sscanf(answer.c_str(), "%d %lf %ld %n", &accepted, &o.seconds, &o.peak_kib, &read_chars);
-  o.accepted = accepted != 0;
-  o.message = answer.substr(static_cast<size_t>(read_chars));
+  std::istringstream in(answer);
+  in >> o.accepted >> o.seconds >> o.peak_kib >> std::ws;
+  o.message.assign(std::istreambuf_iterator<char>(in), {});
   return o;
 }
 

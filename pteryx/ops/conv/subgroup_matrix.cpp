@@ -90,7 +90,8 @@ int64_t choose_halves_splits(const Shape& shape, int64_t tiles, int64_t steps,
     const int64_t rounds = up(tiles * splits, processors) / processors;
     const double merge =
         splits == 1 ? 0 : kMerge + kPart * area * static_cast<double>(splits * tiles);
-    const double cost = step * static_cast<double>(rounds * (up(steps, splits) / splits)) + merge;
+    const int64_t longest = up(steps, splits) / splits;
+    const double cost = step * static_cast<double>(rounds * longest) + merge;
     if (s == 1 || cost < least) {
       best = splits;
       least = cost;
