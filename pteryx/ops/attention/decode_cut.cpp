@@ -31,7 +31,7 @@ bool decode_fits(const Attention& a, const DecodeCut& cut, const gpu::Caps& caps
       16 * std::max(cells * set, cut.threads) + 8 * cut.shared * std::max(cells, slots) + 4;
   return cut.threads <= std::min(caps.max_invocations, caps.max_workgroup_size_x) &&
          cut.threads >= std::max(set, kDecodeRows * cut.team) && cells * set <= 1024 &&
-         bytes <= static_cast<int64_t>(caps.max_workgroup_bytes) && a.group % cut.shared == 0;
+         bytes <= static_cast<int64_t>(caps.max_workgroup_bytes);
 }
 
 // Two heads of one row share workgroups where keys are split: each key and value is then read once
@@ -69,8 +69,7 @@ DecodeCut decode_cut(const Attention& a, int64_t keys, const gpu::Caps& caps) {
 
 Splits decode_splits(const Attention& a, int64_t keys, const DecodeCut& cut,
                      const gpu::Caps& caps) {
-  const int64_t groups = std::max<int64_t>(items(a) / cut.shared, 1);
-  const int64_t most = std::max<int64_t>(many_groups(caps) / groups, 1);
+  const int64_t most = most_splits(items(a) / cut.shared, caps);
   const int64_t count = std::clamp<int64_t>(div_up(keys, cut.keys()), 1, most);
   const int64_t length = div_up(div_up(keys, count), cut.keys()) * cut.keys();
   return {std::max<int64_t>(div_up(keys, length), 1), length};

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "pteryx/ops/attention/attention.h"
@@ -15,6 +16,10 @@ inline int64_t items(const Attention& a) { return a.batch * a.heads * a.rows; }
 
 // Workgroups that fill the GPU, of which several share a processor.
 inline int64_t many_groups(const gpu::Caps& caps) { return 8 * int64_t{caps.sizes.processors}; }
+// Into which the keys of so many workgroups are cut at most.
+inline int64_t most_splits(int64_t groups, const gpu::Caps& caps) {
+  return std::max<int64_t>(many_groups(caps) / std::max<int64_t>(groups, 1), 1);
+}
 
 // Keys cut in `count` parts of `keys` each.
 struct Splits {

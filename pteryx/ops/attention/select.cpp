@@ -61,11 +61,6 @@ std::vector<Bind> call_tensors(const Node& n, const Attention& a) {
   return bind;
 }
 
-// Into which the keys are cut at most.
-int64_t most_splits(const Attention& a, const gpu::Caps& caps) {
-  return std::max<int64_t>(many_groups(caps) / std::max<int64_t>(items(a), 1), 1);
-}
-
 // The most keys that a plan is good for: those of this run, rounded up.
 int64_t planned_keys(const Node& n, const Attention& a) {
   if (a.keys > 0) return a.keys;
@@ -162,7 +157,7 @@ constexpr int64_t kMiddleContext = 512;  // beyond, splits are twice as long, an
 
 Splits row_splits(const Node& n, const Attention& a, const gpu::Caps& caps) {
   const int64_t keys = planned_keys(n, a);
-  const int64_t most = most_splits(a, caps);
+  const int64_t most = most_splits(items(a), caps);
   const int64_t longer = keys > kLongContext ? 4 : keys > kMiddleContext ? 2 : 1;
   const int64_t count = std::clamp<int64_t>(div_up(keys, longer * kSplitKeys), 1, most);
   return {count, div_up(keys, count)};

@@ -24,16 +24,6 @@ bool suits_tile(const MatMul& d, const Tile& tile, const gpu::Caps& caps) {
   return &tile != &kLargeTile || (d.m > 64 && tile.count(d) * 3 >= enough_tiles(caps) * 2);
 }
 
-// Below these sizes most of a tile would be empty, or there are too few for its shape to matter.
-bool fits_tile(const MatMul& d, const Tile& tile, const gpu::Caps& caps) {
-  constexpr int64_t kFew = 16384;  // results
-  const int64_t teams = tile.teams(caps);
-  if (teams == 0 || (tile.most_teams > 1 && teams == 1)) return false;
-  if (&tile == &kSmallTile) return d.m > 4;
-  const bool large = &tile == &kLargeTile || &tile == &kWideTile;
-  return d.m > 32 && d.n > 32 && (large || d.m * d.n >= kFew);
-}
-
 // How k is cut: into splits, which are workgroups of their own and leave sums to be merged, each as
 // long as `chunk`.
 struct Cut {
@@ -132,6 +122,16 @@ int64_t Tile::count(const MatMul& d) const {
   return d.batches * up(d.m, rows()) * up(d.n, columns());
 }
 
+// Below these sizes most of a tile would be empty, or there are too few for its shape to matter.
+bool fits_tile(const MatMul& d, const Tile& tile, const gpu::Caps& caps) {
+  constexpr int64_t kFew = 16384;  // results
+  const int64_t teams = tile.teams(caps);
+  if (teams == 0 || (tile.most_teams > 1 && teams == 1)) return false;
+  if (&tile == &kSmallTile) return d.m > 4;
+  const bool large = &tile == &kLargeTile || &tile == &kWideTile;
+  return d.m > 32 && d.n > 32 && (large || d.m * d.n >= kFew);
+}
+
 bool fits_any_tile(const MatMul& d, const gpu::Caps& caps) {
   return std::ranges::any_of(kTiles, [&](const Tile* t) { return fits_tile(d, *t, caps); });
 }
@@ -147,28 +147,8 @@ Status plan_best_tile(const Node& n, Plan& p, const MatMul& d) {
   return plan_cut(n, p, d, best);
 }
 
-template <const Tile& tile>
-bool fits_tiled(const MatMul& d, const gpu::Caps& caps) {
-  return fits_tile(d, tile, caps);
-}
-template <const Tile& tile>
-Status plan_tiled(const Node& n, Plan& p, const MatMul& d) {
+Status plan_tile(const Node& n, Plan& p, const MatMul& d, const Tile& tile) {
   return plan_cut(n, p, d, cut_of(d, tile, p.caps()));
 }
-
-template bool fits_tiled<kLargeTile>(const MatMul&, const gpu::Caps&);
-template Status plan_tiled<kLargeTile>(const Node&, Plan&, const MatMul&);
-template bool fits_tiled<kWideTile>(const MatMul&, const gpu::Caps&);
-template Status plan_tiled<kWideTile>(const Node&, Plan&, const MatMul&);
-template bool fits_tiled<kSmallTile>(const MatMul&, const gpu::Caps&);
-template Status plan_tiled<kSmallTile>(const Node&, Plan&, const MatMul&);
-template bool fits_tiled<k56x128>(const MatMul&, const gpu::Caps&);
-template Status plan_tiled<k56x128>(const Node&, Plan&, const MatMul&);
-template bool fits_tiled<k40x128>(const MatMul&, const gpu::Caps&);
-template Status plan_tiled<k40x128>(const Node&, Plan&, const MatMul&);
-template bool fits_tiled<k56x96Teams>(const MatMul&, const gpu::Caps&);
-template Status plan_tiled<k56x96Teams>(const Node&, Plan&, const MatMul&);
-template bool fits_tiled<k40x64Teams>(const MatMul&, const gpu::Caps&);
-template Status plan_tiled<k40x64Teams>(const Node&, Plan&, const MatMul&);
 
 }  // namespace pteryx::ops::matmul

@@ -49,10 +49,16 @@ inline constexpr Tile k40x64Teams{"40x64_teams", 5, 8, 8, 8, 6};
 bool fits_any_tile(const MatMul& d, const gpu::Caps& caps);
 Status plan_best_tile(const Node& n, Plan& p, const MatMul& d);
 // A certain one.
+bool fits_tile(const MatMul& d, const Tile& tile, const gpu::Caps& caps);
+Status plan_tile(const Node& n, Plan& p, const MatMul& d, const Tile& tile);
 template <const Tile& tile>
-bool fits_tiled(const MatMul& d, const gpu::Caps& caps);
+bool fits_tiled(const MatMul& d, const gpu::Caps& caps) {
+  return fits_tile(d, tile, caps);
+}
 template <const Tile& tile>
-Status plan_tiled(const Node& n, Plan& p, const MatMul& d);
+Status plan_tiled(const Node& n, Plan& p, const MatMul& d) {
+  return plan_tile(n, p, d, tile);
+}
 
 bool fits_naive(const MatMul& d, const gpu::Caps& caps);
 bool suits_never(const MatMul& d, const gpu::Caps& caps);

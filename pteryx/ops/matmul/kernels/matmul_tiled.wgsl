@@ -5,7 +5,7 @@
 // as busy as with several, and nothing is left to be merged.
 // 4 x 4 (tile 64 x 64, 8 KiB): 2 operations per byte from workgroup memory, 16 per byte of a and b.
 // 8 x 8 (tile 128 x 128, 16 KiB, or 64 x 128, 12 KiB): 4 and 32 (21), near the balance of arithmetic and workgroup memory
-// on a large GPU. 5 x 8 (40 x 96): 3.1 and 14.
+// on a large GPU. 5 x 8 (40 x 128): 3.1 and 15.
 // k may be cut into `splits` parts of `chunk` (a multiple of 16 * teams), which count as batches: batch + part * batches.
 // Host guarantees: a workgroup of that many invocations and its memory fit the device.
 #option thread_m 4..8
@@ -56,6 +56,8 @@
 #let depth = 16 * teams
 #let blocks_n = threads_n / across  // of 32 invocations
 
+const wg_size: u32 = $(threads * teams)u;
+
 // Each team's. Four of k in a vec4. a: [tile_m][4]; b: [tile_n][4] where along_k, else four of n in [16][tile_n / 4].
 var<workgroup> tiles: array<vec4<f32>, $(team_fours * teams)>;
 
@@ -93,9 +95,9 @@ fn put4(part: u32, m: u32, first_n: u32, x: u32, h: u32, v: vec4<f32>) {
 #end
 }
 
-@compute @workgroup_size($(threads * teams))
-    fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
-            @builtin(local_invocation_index) invocation: u32) {
+@compute @workgroup_size(wg_size)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) invocation: u32) {
   let tiles_m = (params.m + $(tile_m - 1)u) / $(tile_m)u;
   let tiles_n = (params.n + $(tile_n - 1)u) / $(tile_n)u;
   let at = flat_group(group, groups);
