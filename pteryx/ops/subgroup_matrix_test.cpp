@@ -88,24 +88,18 @@ TEST(SubgroupMatrix, CompilesForAttention) {
   }
 }
 
-// "parts", "whole" .. of what a plan for a large GPU stores as matrices in storage buffers or loads
-// from there, by the names of the buffers; "" for none.
+// The storage buffers that a plan for a large GPU stores matrices to or loads them from; "" for
+// none.
 std::string matrices_in_buffers(const Case& c, const std::string& route, bool checks) {
   EXPECT_TRUE(gpu::Caps().bounds_checks);  // of what nothing is known of
   gpu::Caps caps = large_gpu();
   caps.bounds_checks = checks;
-  Runner r;
-  const Status built = r.build(c);
-  EXPECT_TRUE(built.ok()) << built.message();
-  const PlanContext context{.caps = caps,
-                            .forced_routes = {{std::string(r.def->family), route}},
-                            .precision = Precision::kF16};
-  Plan plan(context);
-  const Status planned = r.def->plan(Node(r.g, r.g.nodes[0], *r.def, r.live), plan);
-  EXPECT_TRUE(planned.ok()) << planned.message();
+  const auto planned = plan_of(c, {.caps = caps, .precision = Precision::kF16}, route);
+  EXPECT_TRUE(planned.ok()) << planned.status().message();
+  if (!planned.ok()) return "no plan";
   std::string buffers;
   int kernels = 0;
-  for (const PlannedDispatch& d : plan.dispatches) {
+  for (const PlannedDispatch& d : *planned) {
     if (!d.subgroup_matrix) continue;
     ++kernels;
     for (size_t at = 0; (at = d.code.find("subgroupMatrix", at)) != std::string::npos; ++at) {

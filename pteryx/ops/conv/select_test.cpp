@@ -45,19 +45,14 @@ void expect_kernels(const Layer& l, Precision precision, const std::vector<std::
   SCOPED_TRACE(fmt::format("{} -> {}, {}x{} at {}x{}, groups {}, {}", l.in, l.out, l.kernel,
                            l.kernel, l.size, l.size, l.groups,
                            precision == Precision::kF16 ? "f16" : "f32"));
-  Runner r;
-  const Status built = r.build(call_of(l));
-  ASSERT_TRUE(built.ok()) << built.message();
-  const PlanContext context{.caps = large_gpu(), .precision = precision};
-  Plan plan(context);
-  const Status planned = r.def->plan(Node(r.g, r.g.nodes[0], *r.def, r.live), plan);
-  ASSERT_TRUE(planned.ok()) << planned.message();
+  const auto planned = plan_of(call_of(l), {.caps = large_gpu(), .precision = precision});
+  ASSERT_TRUE(planned.ok()) << planned.status().message();
   std::vector<std::string> got;
-  got.reserve(plan.dispatches.size());
-  for (const PlannedDispatch& d : plan.dispatches) got.push_back(kernel_of(d.label));
+  got.reserve(planned->size());
+  for (const PlannedDispatch& d : *planned) got.push_back(kernel_of(d.label));
   EXPECT_EQ(got, want);
   // Products leave no large part of the GPU without work, nor give each workgroup too little.
-  for (const PlannedDispatch& d : plan.dispatches) {
+  for (const PlannedDispatch& d : *planned) {
     if (!d.label.starts_with("conv_tile") && !d.label.starts_with("conv_matrix")) continue;
     EXPECT_GE(d.grid.x, 96U) << d.label;
     EXPECT_LE(d.grid.x, 1024U) << d.label;

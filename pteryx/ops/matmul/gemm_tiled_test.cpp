@@ -164,16 +164,11 @@ TEST(MatMulTiles, FillTheGpu) {
   for (const Product& each : products) {
     Case c("aten.linear.default");
     c.in({DType::kF32, {each.m, each.k}, {}}).constant({DType::kF32, {each.n, each.k}, {}}).none();
-    Runner r;
-    const Status built = r.build(c.out(DType::kF32, {each.m, each.n}));
-    ASSERT_TRUE(built.ok()) << built.message();
-    const PlanContext context{.caps = large_gpu()};
-    Plan plan(context);
-    const Status planned = r.def->plan(Node(r.g, r.g.nodes[0], *r.def, r.live), plan);
-    ASSERT_TRUE(planned.ok()) << planned.message();
-    const PlannedDispatch& first = plan.dispatches[0];
+    const auto planned = plan_of(c.out(DType::kF32, {each.m, each.n}), {.caps = large_gpu()});
+    ASSERT_TRUE(planned.ok()) << planned.status().message();
+    const PlannedDispatch& first = planned->front();
     EXPECT_EQ(fmt::format("{} {}{}", first.label.substr(first.label.rfind('/') + 1), first.grid.x,
-                          plan.dispatches.size() > 1 ? ", merged" : ""),
+                          planned->size() > 1 ? ", merged" : ""),
               each.want)
         << fmt::format("{} x {} x {}", each.m, each.n, each.k);
   }

@@ -17,15 +17,11 @@ PlannedDispatch only_dispatch(int64_t k, int64_t n, Precision precision) {
       .integer(kGroup)
       .none();
   c.out(DType::kF32, {1, 1, n});
-  Runner r;
-  const Status built = r.build(c);
-  EXPECT_TRUE(built.ok()) << built.message();
-  const PlanContext context{.caps = large_gpu(), .precision = precision};
-  Plan plan(context);
-  const Status planned = r.def->plan(Node(r.g, r.g.nodes[0], *r.def, r.live), plan);
-  EXPECT_TRUE(planned.ok()) << planned.message();
-  EXPECT_EQ(plan.dispatches.size(), 1U);
-  return plan.dispatches.empty() ? PlannedDispatch() : std::move(plan.dispatches.front());
+  auto planned = plan_of(c, {.caps = large_gpu(), .precision = precision});
+  EXPECT_TRUE(planned.ok()) << planned.status().message();
+  if (!planned.ok()) return {};
+  EXPECT_EQ(planned->size(), 1U);
+  return planned->empty() ? PlannedDispatch() : std::move(planned->front());
 }
 
 // Every weight is asked for before x is looked at, once: no row is gone through in passes.

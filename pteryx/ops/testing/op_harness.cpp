@@ -193,14 +193,12 @@ Result<std::vector<TestTensor>> run(const Case& c, Where where, const std::strin
 namespace {
 
 // The code of every dispatch, with one route.
-std::vector<std::string> codes_of(const Runner& r, PlanContext context, const Route& route) {
-  context.forced_routes = {{std::string(r.def->family), std::string(route.name)}};
-  Plan plan(context);
-  const Status s = r.def->plan(Node(r.g, r.g.nodes[0], *r.def, r.live), plan);
-  EXPECT_TRUE(s.ok()) << s.message();
+std::vector<std::string> codes_of(const Runner& r, const PlanContext& context, const Route& route) {
+  const auto planned = r.plan(context, std::string(route.name));
+  EXPECT_TRUE(planned.ok()) << planned.status().message();
   std::vector<std::string> codes;
-  codes.reserve(plan.dispatches.size());
-  for (const PlannedDispatch& d : plan.dispatches) codes.push_back(d.code);
+  if (!planned.ok()) return codes;
+  for (const PlannedDispatch& d : *planned) codes.push_back(d.code);
   return codes;
 }
 

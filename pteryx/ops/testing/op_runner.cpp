@@ -354,4 +354,19 @@ Result<std::vector<TestTensor>> Runner::run_gpu(const std::string& route) {
   return out;
 }
 
+Result<std::vector<PlannedDispatch>> Runner::plan(PlanContext context,
+                                                  const std::string& route) const {
+  if (!route.empty()) context.forced_routes = {{std::string(def->family), route}};
+  Plan plan(context);
+  PTERYX_TRY(def->plan(Node(g, g.nodes[0], *def, live), plan));
+  return std::move(plan.dispatches);
+}
+
+Result<std::vector<PlannedDispatch>> plan_of(const Case& c, PlanContext context,
+                                             const std::string& route) {
+  Runner r;
+  PTERYX_TRY(r.build(c));
+  return r.plan(std::move(context), route);
+}
+
 }  // namespace pteryx::ops::testing

@@ -70,8 +70,14 @@ struct Runner {
 
   Result<std::vector<TestTensor>> run_gpu(const std::string& route);
 
+  Result<std::vector<PlannedDispatch>> plan(PlanContext context, const std::string& route) const;
+
  private:
   Status check_buffers(PlanContext context, const std::string& route);
 };
+
+// What a call is planned as, with any route or a certain one.
+Result<std::vector<PlannedDispatch>> plan_of(const Case& c, PlanContext context,
+                                             const std::string& route = "");
 
 }  // namespace pteryx::ops::testing
