@@ -1,7 +1,10 @@
 // A language model that draws its next token itself. SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 
+#include "pteryx/fuse/calls.h"
 #include "pteryx/fuse/passes.h"
+#include "pteryx/fuse/uses.h"
+#include "pteryx/ops/table.h"
 
 namespace pteryx::fuse {
 
@@ -88,6 +91,23 @@ std::optional<SharedPlace> place_of_history(const Graph& g) {
   return {};
 }
 
+// The 4-bit embedding of the tokens, if what it makes has no views: they would change under whoever
+// reads them.
+std::optional<Node> find_embedding(const Graph& g) {
+  const auto embeds = [&](const Node& n) {
+    return is_call(n, "et_vk.embedding_q4gsw.default") && argument(n, "indices") == g.inputs[0] &&
+           g.tensor(n.args.back())->dtype == DType::kF32;
+  };
+  const auto found = std::ranges::find_if(g.nodes, embeds);
+  if (found == g.nodes.end()) return {};
+  const auto views = [&](const Node& n) {
+    return n.op != nullptr && ops::op(*n.op).op_class == ops::OpClass::kView &&
+           n.args[0] == found->args.back();
+  };
+  if (std::ranges::any_of(g.nodes, views)) return {};
+  return *found;
+}
+
 struct Writer {
   Graph& g;
   const OpLookup& ops;
@@ -125,12 +145,25 @@ bool append_sampling(Graph& g, const OpLookup& ops) {
   const ValueId formality = w.g.add(Tensor{.dtype = DType::kF32, .max = {1}}, "unused");
   const ValueId token = w.g.add(Tensor{.dtype = DType::kI32, .max = {1, 1}}, "token");
   const ValueId tokens = g.inputs[0];
+  const std::optional<Node> embedding = find_embedding(g);
   std::vector<Node> nodes;
   nodes.push_back(w.node(kPosition, {g.inputs[1], zero, zero, position}));
   nodes.push_back(w.node(kRemember, {tokens, history, position, formality}));
   nodes.insert(nodes.end(), std::make_move_iterator(g.nodes.begin()),
                std::make_move_iterator(g.nodes.end()));
-  nodes.push_back(w.node(kSample, {g.outputs[0], settings, history, tokens, position, token}));
+  nodes.push_back(Node{});
+  set_call(g, nodes.back(), ops, kSample,
+           {{"logits", g.outputs[0]},
+            {"settings", settings},
+            {"history", history},
+            {"tokens", tokens},
+            {"start_pos", position},
+            {"y", token}});
+  if (embedding) {
+    for (const std::string_view name : {"weight", "scales", "group_size", "is_linear_weight"})
+      set_argument(nodes.back(), name, argument(*embedding, name));
+    set_argument(nodes.back(), "x", embedding->args.back());
+  }
   g.nodes = std::move(nodes);
   g.inputs.push_back(settings);
   g.outputs.push_back(token);

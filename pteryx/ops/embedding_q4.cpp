@@ -5,6 +5,7 @@
 
 #include "pteryx/ops/index_bound.h"
 #include "pteryx/ops/op.h"
+#include "pteryx/ops/scaled_table.h"
 #include "pteryx/ops/table.h"
 
 namespace pteryx::ops {
@@ -24,83 +25,21 @@ constexpr size_t kScales = 1;
 const Row& row(const Node& n) { return *static_cast<const Row*>(n.def().row); }
 size_t at(int8_t arg) { return static_cast<size_t>(arg); }
 
-enum class ScaleOrder : uint8_t {
-  kRows,    // [vocabulary, groups]
-  kGroups,  // [groups, vocabulary], perhaps padded
-  kBlocks,  // [vocabulary / 8, groups, 8], perhaps padded
-};
-std::string name_of(ScaleOrder order) {
-  if (order == ScaleOrder::kRows) return "rows";
-  return order == ScaleOrder::kGroups ? "groups" : "blocks";
-}
-
-struct Table {
-  int64_t vocabulary = 0;
-  int64_t width = 0;
-  int64_t row_bytes = 0;
-  int64_t group = 0;
-  ScaleOrder scale_order = ScaleOrder::kRows;
-  int64_t scale_row = 0;   // of blocks: the scales of eight tokens
-  bool low_first = false;  // an even element is the low nibble of its byte
-
-  int64_t scale_at(int64_t token, int64_t e) const {
-    if (scale_order == ScaleOrder::kRows) return token * scale_row + e / group;
-    if (scale_order == ScaleOrder::kGroups) return e / group * scale_row + token;
-    return token / 8 * scale_row + e / group * 8 + token % 8;
-  }
-};
-
-// Scales are [vocabulary, groups] or [vocabulary]; where a linear layer shares them, [groups,
-// vocabulary or more] or [vocabulary / 8 or more, groups, 8].
-Result<Table> scaled(const Node& n, Table t, int64_t groups) {
-  const Dims& d = n.in(kScales).dims;
-  if (d.rank() == 3 && d[0] * 8 >= t.vocabulary && d[1] == groups && d[2] == 8) {
-    t.scale_order = ScaleOrder::kBlocks;
-    t.scale_row = groups * 8;
-    return t;
-  }
-  const bool vector = d.rank() == 1 && d[0] == t.vocabulary && groups == 1;
-  const bool rows = vector || (d.rank() == 2 && d[0] == t.vocabulary && d[1] == groups);
-  t.scale_order = rows ? ScaleOrder::kRows : ScaleOrder::kGroups;
-  t.scale_row = vector ? 1 : d.back();
-  if (!rows && (d.rank() != 2 || d[0] != groups || d[1] < t.vocabulary)) {
-    return n.expect(kScales, "shape", {t.vocabulary, groups}, d);
-  }
-  return t;
-}
-
-Result<Table> table_of(const Node& n) {
+Result<ScaledTable> table_of(const Node& n) {
   const Row& r = row(n);
-  const Tensor weight = n.in(kWeight);
-  Table t{.vocabulary = weight.dims[0],
-          .width = weight.dims[1] * (r.bytes ? 1 : 2),
-          .row_bytes = weight.dims[1]};
-  if (t.width == 0)
-    return n.mismatch(kWeight, "shape", "rows of at least one code", to_string(weight.dims));
-  if (r.low_first >= 0) t.low_first = n.flag(at(r.low_first));
-  const Dims& scales = n.in(kScales).dims;
-  if (r.group_size < 0) {  // as many groups as there are scales
-    const int64_t groups = scales.rank() == 2 ? scales[1] : 1;
-    if (groups == 0 || t.width % groups != 0) {
-      return n.mismatch(kScales, "shape", fmt::format("groups that divide {}", t.width),
-                        to_string(scales));
-    }
-    t.group = t.width / groups;
-    return scaled(n, t, groups);
+  const bool low_first = r.low_first >= 0 && n.flag(at(r.low_first));
+  std::optional<int64_t> group;
+  if (r.group_size >= 0) {
+    PTERYX_ASSIGN(group, n.integer(at(r.group_size)));
   }
-  PTERYX_ASSIGN(t.group, n.integer(at(r.group_size)));
-  if (t.group <= 0 || t.width % t.group != 0) {
-    return n.fail(
-        Code::kInvalidArgument,
-        fmt::format("group_size {} does not divide the {} elements of a row", t.group, t.width));
-  }
-  return scaled(n, t, t.width / t.group);
+  return scaled_table(n, {.weight = kWeight, .scales = kScales, .bytes = r.bytes}, group,
+                      low_first);
 }
 
 bool has_zeros(const Node& n) { return row(n).zeros >= 0 && n.has(at(row(n).zeros)); }
 
 Status shape(const Node& n, Shapes& s) {
-  PTERYX_ASSIGN(const Table t, table_of(n));
+  PTERYX_ASSIGN(const ScaledTable t, table_of(n));
   const Tensor indices = n.in(at(row(n).indices));
   if (indices.rank() >= kMaxRank) return n.unsupported("a result of rank 9");
   if (t.vocabulary == 0 && indices.numel() > 0) {
@@ -118,7 +57,7 @@ Status shape(const Node& n, Shapes& s) {
 }
 
 Status plan(const Node& n, Plan& p) {
-  PTERYX_ASSIGN(const Table t, table_of(n));
+  PTERYX_ASSIGN(const ScaledTable t, table_of(n));
   const Row& r = row(n);
   const Tensor indices = n.in(at(r.indices));
   const Tensor y = n.out();
@@ -132,7 +71,7 @@ Status plan(const Node& n, Plan& p) {
   Options options = place_options(n, at(r.indices));
   options.set("bytes", r.bytes ? 1 : 0)
       .set("low_first", t.low_first ? 1 : 0)
-      .set("scale_order", name_of(t.scale_order))
+      .set("scale_order", t.order_name())
       .set("has_zeros", has_zeros(n) ? 1 : 0);
   std::vector<Bind> bind = {
       {"weight", n.in(kWeight)}, {"scales", n.in(kScales)}, {"indices", indices}};
@@ -147,7 +86,7 @@ Status plan(const Node& n, Plan& p) {
 }
 
 Status cpu(const Node& n, const Host& h) {
-  PTERYX_ASSIGN(const Table t, table_of(n));
+  PTERYX_ASSIGN(const ScaledTable t, table_of(n));
   const Row& r = row(n);
   const HostTensor weight = h.host(n.in(kWeight).id);
   const HostTensor scales = h.host(n.in(kScales).id);

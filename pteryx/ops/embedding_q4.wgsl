@@ -22,19 +22,7 @@ struct Params { count: u32, width: u32, vocabulary: u32, row_bytes: u32, group: 
 
 #include "common/place.wgsl" name=indices
 
-fn code(token: u32, e: u32) -> f32 {
-#if bytes
-  return f32(load_weight(token * params.row_bytes + e));
-#else
-  let byte = u32(load_weight(token * params.row_bytes + e / 2u));
-#if low_first
-  let nibble = e % 2u;
-#else
-  let nibble = (e + 1u) % 2u;
-#end
-  return f32((byte >> (nibble * 4u)) & 15u) - 8.0;
-#end
-}
+#include "common/scaled_table.wgsl"
 
 fn zero(at: u32) -> f32 {
 #if has_zeros
@@ -56,14 +44,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     if (i >= n) { break; }
     let token = u32(max(place_indices(i / params.width, i32(params.vocabulary)), 0));
     let e = i % params.width;
-    let g = e / params.group;
-#if scale_order == rows
-    let at = token * params.scale_row + g;
-#elif scale_order == groups
-    let at = g * params.scale_row + token;
-#else
-    let at = token / 8u * params.scale_row + g * 8u + token % 8u;
-#end
+    let at = scale_place(token, e);
     word |= encode_y(lane, (code(token, e) - zero(at)) * load_scales(at));
   }
   y[w] = word;

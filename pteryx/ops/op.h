@@ -188,7 +188,6 @@ struct DispatchDesc {
   std::vector<LiveInt> live = {};
   gpu::Grid grid;
   double flops = 0;  // that it computes, for profiles; 0: work.h tells
-  bool fed = false;  // a run that the one before it has fed finds it done
 };
 
 // What a plan is made for: capabilities, routes forced for tests, and how exact matrix
@@ -226,7 +225,6 @@ struct PlannedDispatch {
   bool subgroups = false;
   bool subgroup_matrix = false;
   double flops = 0;
-  bool fed = false;
 };
 
 // Of the tensors of kernels, those that no node has, by their names.
@@ -256,7 +254,8 @@ class Plan {
 
   // Records a dispatch. An empty grid (nothing to do) records nothing.
   Status dispatch(const Node& n, DispatchDesc desc);
-  // What stands for the node's last dispatch in runs that feed the next one: it prepares that, too.
+  // What stands for the node's last dispatch in runs that feed the next one: it prepares that, too,
+  // which finds done what a first dispatch would write, if this writes it.
   Status feed(const Node& n, DispatchDesc desc);
   // A temporary of this node's; bind it like a tensor.
   Tensor scratch(DType dtype, const Dims& dims);

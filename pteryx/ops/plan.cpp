@@ -163,7 +163,6 @@ Status Plan::dispatch_kernel(const Node& n, const DispatchDesc& desc, const Kern
   d.subgroups = kernel.subgroups;
   d.subgroup_matrix = kernel.subgroup_matrix;
   d.flops = desc.flops;
-  d.fed = desc.fed;
   dispatches.push_back(std::move(d));
   return pack(n, *this, repacks);
 }

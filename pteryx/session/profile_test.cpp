@@ -123,12 +123,38 @@ TEST(Profile, StepsThatRunAhead) {
       return span.kernel.starts_with(kernel);
     });
   };
-  // What is drawn goes to the next step, and into its history, by itself.
-  EXPECT_EQ(runs("sample/f32,i32,i32,i32/feeding"), 3);
+  // What is drawn goes to the next step, embedded, and into its history, by itself.
   EXPECT_EQ(runs("sample"), 3);
-  EXPECT_EQ(runs("remember") + runs("advance"), 0);
+  EXPECT_EQ(runs("remember") + runs("advance") + runs("embedding"), 0);
   EXPECT_EQ(profile.gpu().size() % 3, 0U);
   EXPECT_GE(count(profile, Phase::kWait), 1U);
+}
+
+// Another one's run leaves the history, and nothing else.
+TEST(Profile, AStepBehindAnotherOnesEmbedsItsToken) {
+  Session session = load_or_die("llm/qwen3_like_q4", {.sampling = true});
+  auto steps = Steps::open(session, 4);
+  auto others = Steps::open(session, 4, Steps::Caches::kOwn);
+  ASSERT_TRUE(steps.ok() && others.ok());
+  const TokenId first = 1;
+  ASSERT_TRUE(blocking::start(**steps, std::span(&first, 1), 0).ok());
+  ASSERT_TRUE(blocking::start(**others, std::span(&first, 1), 0).ok());
+  Profile profile(session.device());
+  (*steps)->set(&profile);
+  ASSERT_TRUE(blocking::start_next(**steps, 1).ok());
+  ASSERT_TRUE(blocking::start_next(**steps, 2).ok());
+  for (int64_t i = 0; i < 3; ++i) ASSERT_TRUE(blocking::take(**steps).ok());
+  (*steps)->set(nullptr);
+  ASSERT_TRUE(blocking::take(**others).ok());
+  ASSERT_TRUE(gpu::finish(*session.device(), profile).ok());
+  const auto runs = [&](std::string_view kernel) {
+    return std::ranges::count_if(profile.gpu(), [&](const Profile::GpuSpan& span) {
+      return span.kernel.starts_with(kernel);
+    });
+  };
+  EXPECT_EQ(runs("sample"), 2);
+  EXPECT_EQ(runs("embedding"), 1);
+  EXPECT_EQ(runs("remember"), 0);
 }
 
 TEST(Profile, OnTheCpuAndWithoutTimestamps) {

@@ -10,6 +10,7 @@
 
 #include "pteryx/ops/kernel/library.h"
 #include "pteryx/ops/op.h"
+#include "pteryx/ops/scaled_table.h"
 #include "pteryx/ops/shaders/advance.h"
 #include "pteryx/ops/shaders/remember.h"
 #include "pteryx/ops/shaders/sample.h"
@@ -18,7 +19,18 @@
 namespace pteryx::ops {
 namespace {
 
-enum Position { kLogits, kSettings, kHistory, kTokens, kStart };
+enum Position {
+  kLogits,
+  kSettings,
+  kHistory,
+  kTokens,
+  kStart,
+  kTable,
+  kScales,
+  kGroup,
+  kLowFirst,
+  kEmbedded
+};
 constexpr int64_t kBlock = 1024;  // ids of a workgroup
 
 // The position of the first token, after checking that history reaches as far as the last.
@@ -34,6 +46,11 @@ Result<int64_t> read_start(const Node& n, size_t tokens, size_t history, size_t 
   return start;
 }
 
+Result<ScaledTable> table_of(const Node& n) {
+  PTERYX_ASSIGN(const int64_t group, n.integer(kGroup));
+  return scaled_table(n, {.weight = kTable, .scales = kScales}, group, n.flag(kLowFirst));
+}
+
 Status check(const Node& n) {
   const Tensor logits = n.in(kLogits);
   if (logits.dim(-1) < 1 || logits.rows() < 1)
@@ -41,6 +58,11 @@ Status check(const Node& n) {
                   fmt::format("logits {} is empty", to_string(logits.dims)));
   PTERYX_TRY(n.expect(kSettings, "shape", {kSamplingWords}, n.in(kSettings).dims));
   PTERYX_ASSIGN([[maybe_unused]] const int64_t start, read_start(n, kTokens, kHistory, kStart));
+  if (!n.has(kTable)) return {};
+  PTERYX_ASSIGN(const ScaledTable table, table_of(n));
+  const Dims& x = n.in(kEmbedded).dims;
+  if (x.rank() == 0 || x.back() != table.width || numel(x) == 0)
+    return n.mismatch(kEmbedded, "shape", fmt::format("rows of {}", table.width), to_string(x));
   return {};
 }
 
@@ -54,18 +76,40 @@ int64_t lanes_of(const gpu::Caps& caps) {
   return lanes < 4 ? 0 : lanes;
 }
 
+// Lets the dispatch that feeds the next run also embed its token, where as many buffers may be
+// bound.
+Status add_embedding(const Node& n, const gpu::Caps& caps, shaders::SampleParams& params,
+                     DispatchDesc& d) {
+  constexpr uint32_t kBuffers = 10;
+  const bool embeds = n.has(kTable) && caps.max_storage_buffers >= kBuffers;
+  d.options.set("embeds", embeds ? 1 : 0);
+  if (!embeds) return {};
+  PTERYX_ASSIGN(const ScaledTable t, table_of(n));
+  params.rows = u32(t.vocabulary);
+  params.width = u32(t.width);
+  params.row_bytes = u32(t.row_bytes);
+  params.group = u32(t.group);
+  params.scale_row = u32(t.scale_row);
+  d.params = bytes_of(params);
+  d.options.set("low_first", t.low_first ? 1 : 0).set("scale_order", t.order_name());
+  d.bind.push_back({"weight", n.in(kTable)});
+  d.bind.push_back({"scales", n.in(kScales)});
+  d.bind.push_back({"x", n.in(kEmbedded)});
+  return {};
+}
+
 Status plan(const Node& n, Plan& p) {
   const Tensor logits = n.in(kLogits);
   const int64_t vocabulary = logits.dim(-1);
   const int64_t blocks = (vocabulary + kBlock - 1) / kBlock;
   const int64_t count = n.in(kTokens).numel();
   const LiveInt start = n.live(kStart);
-  const shaders::SampleParams params{.vocabulary = u32(vocabulary),
-                                     .blocks = u32(blocks),
-                                     .first = u32((logits.rows() - 1) * vocabulary),
-                                     .count = u32(count),
-                                     .start = start.word,
-                                     .positions = u32(n.in(kHistory).numel())};
+  shaders::SampleParams params{.vocabulary = u32(vocabulary),
+                               .blocks = u32(blocks),
+                               .first = u32((logits.rows() - 1) * vocabulary),
+                               .count = u32(count),
+                               .start = start.word,
+                               .positions = u32(n.in(kHistory).numel())};
   DispatchDesc d{.shader = &shaders::sample,
                  .options = {{"threads", p.caps().max_invocations >= 1024 ? 1024 : 256},
                              {"lanes", lanes_of(p.caps())},
@@ -83,6 +127,7 @@ Status plan(const Node& n, Plan& p) {
   PTERYX_TRY(p.dispatch(n, std::move(d)));
   feeding.options.set("feeds", 1).set("most_moves", kMostMoves);
   feeding.variant = "feeding";
+  PTERYX_TRY(add_embedding(n, p.caps(), params, feeding));
   return p.feed(n, std::move(feeding));
 }
 
@@ -207,8 +252,7 @@ Status remember_plan(const Node& n, Plan& p) {
                         .bind = {{"tokens", n.in(kNew)}, {"history", n.in(kMemory)}},
                         .params = bytes_of(params),
                         .live = {start},
-                        .grid = per_element(count, p.caps()),
-                        .fed = true});
+                        .grid = per_element(count, p.caps())});
 }
 
 Status remember_cpu(const Node& n, const Host& h) {
@@ -225,11 +269,26 @@ constexpr Arg memory() {
   return a;
 }
 constexpr Arg kRememberArgs[] = {index_in("tokens"), memory(), number("start_pos"), any("y")};
+constexpr Arg table() {
+  Arg a = in("weight", only(DType::kU8), 2, 2);
+  a.optional = true;
+  return a;
+}
+constexpr Arg embedded() {
+  Arg a = mutated("x", only(DType::kF32));
+  a.optional = true;
+  return a;
+}
 constexpr Arg kArgs[] = {in("logits", kFloats, 1),
                          in("settings", only(DType::kI32), 1, 1),
                          in("history", only(DType::kI32), 1, 1),
                          index_in("tokens"),
                          number("start_pos"),
+                         table(),
+                         optional_in("scales", kFloats),
+                         optional_number("group_size"),
+                         optional_number("is_linear_weight"),
+                         embedded(),
                          out("y", only(DType::kI32))};
 
 }  // namespace

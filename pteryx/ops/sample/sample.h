@@ -52,9 +52,12 @@ inline Sampling sampling_of(const SamplingWords& w) {
 // "pteryx.remember": [tokens [1, S], history [C], start_pos, y]: writes tokens into history, which
 // holds the token of every position, from start_pos on. Like update_cache, y is a formality.
 inline constexpr const char* kRememberOp = "pteryx.remember";
-// "pteryx.sample": [logits [.., V], settings, history, tokens [1, S], start_pos, y [1, 1]]. Draws
+// "pteryx.sample": [logits [.., V], settings, history, tokens [1, S], start_pos, weight, scales,
+// group_size, is_linear_weight, x, y [1, 1]]. Draws
 // from the last row of logits, which stands at position start_pos + S - 1. -inf is a logit that is
-// never drawn; where one is NaN or +inf, or none is finite, y is kNoToken.
+// never drawn; where one is NaN or +inf, or none is finite, y is kNoToken. Where there is a table
+// (arguments as those of et_vk.embedding_q4gsw), a run that feeds the next one leaves the row of
+// the drawn token in the first row of x.
 inline constexpr const char* kSampleOp = "pteryx.sample";
 inline constexpr int32_t kNoToken = -1;
 // Words of live scalars and small inputs that a run moves for the one that it feeds.

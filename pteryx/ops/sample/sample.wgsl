@@ -22,6 +22,7 @@ const threads: u32 = $(threads)u;
 #option most_moves 1..64
 #tensor history raw_write i32
 #include "sample/common/feed.wgsl"
+#option embeds  // the drawn token for that run, too
 // What others only read, this run's last workgroup writes.
 var<workgroup> given: array<u32, 12>;  // settings, then the first position
 fn live(word: u32) -> i32 { return select(i32(word), bitcast<i32>(staging[word & 0x7fffffffu]), (word >> 31u) == 1u); }
@@ -35,8 +36,21 @@ fn load_history(i: u32) -> i32 { return history[i]; }
 #include "sample/common/best.wgsl"
 #include "sample/common/settings.wgsl"
 
-struct Params { vocabulary: u32, blocks: u32, first: u32, count: u32, start: u32, positions: u32 }
+struct Params {
+  vocabulary: u32, blocks: u32, first: u32, count: u32, start: u32, positions: u32,
+  rows: u32, width: u32, row_bytes: u32, group: u32, scale_row: u32,  // of the table, where this embeds
+}
 @group(0) @binding(0) var<uniform> params: Params;
+#if feeds
+#if embeds
+#option low_first
+#option scale_order rows | groups | blocks
+#tensor weight read u8
+#tensor scales read f16 | f32
+#tensor x raw_write f32
+#include "common/scaled_table.wgsl" bytes=0
+#end
+#end
 
 const block = 1024u;
 const z_from = $(counters)u;
@@ -184,6 +198,16 @@ fn scale(s: Settings, start: u32, unit: u32, local: u32, first: f32) {
 
 #if feeds
 fn put(local: u32, ahead: Ahead, start: u32, token: u32) {
+#if embeds
+  // A row has an even number of codes. Where there is no token, its row is that of token 0.
+  let row = select(token, 0u, token >= params.rows);
+  for (var e = 2u * local; e < params.width; e += 2u * threads) {
+    let even = code(row, e) * load_scales(scale_place(row, e));
+    let odd = code(row, e + 1u) * load_scales(scale_place(row, e + 1u));
+    x[e] = even;
+    x[e + 1u] = odd;
+  }
+#end
   feed(local, ahead, token);
   let next = start + params.count;
   if (local == 0u && next < params.positions) { history[next] = bitcast<i32>(token); }

@@ -32,6 +32,11 @@ Case make_case(const Draw& d) {
                        .in(ints(DType::kI32, {static_cast<int64_t>(d.history.size())}, d.history))
                        .in(ints(DType::kI64, {1, static_cast<int64_t>(d.tokens.size())}, d.tokens))
                        .live(d.start)
+                       .none()
+                       .none()
+                       .none()
+                       .none()
+                       .none()
                        .out(DType::kI32, {1, 1}));
 }
 

@@ -140,7 +140,8 @@ Status Runner::build(const Case& c) {
   }
   live = next;
   for (size_t a = 0; a < def->args.size(); ++a) {
-    if (def->args[a].mutated) results.push_back(g.nodes[0].args[a]);
+    const ValueId id = g.nodes[0].args[a];
+    if (def->args[a].mutated && g.tensor(id) != nullptr) results.push_back(id);
   }
   return {};
 }

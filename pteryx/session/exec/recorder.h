@@ -65,11 +65,13 @@ struct Recording {
   };
   std::optional<std::vector<Move>> moves;
   // What feeds the next run, where a node does that itself: the dispatches of such a run, of which
-  // one is another. Those before `fed_begin` are done by the run before it.
+  // one is another. The run before has done the first of them: up to `ready_begin` if nothing ran
+  // since, else up to `kept_begin`, whose results are state.
   struct Feeding {
     uint32_t at = 0;
     std::string kernel;
-    uint32_t fed_begin = 0;
+    uint32_t kept_begin = 0;
+    uint32_t ready_begin = 0;
     std::vector<gpu::Dispatch> dispatches;
   };
   std::optional<Feeding> feeding;
@@ -128,6 +130,7 @@ class Recorder {
   void make_key(const Block& b, const ops::Live& live, uint64_t state);
   uint64_t add_params(const ops::PlannedDispatch& x, Draft& d) const;
   void bind(Draft& d);
+  void find_done(const Draft& d, Recording::Feeding& f) const;
   gpu::Dispatch bind(const Planned& p, Recording& r);
   void add_downloads(const Block& b, Recording& r) const;
   gpu::Binding bound(const Planned& p, const ops::PlannedBinding& b) const;

@@ -188,7 +188,8 @@ Result<bool> Runner::take_step(const Block& b, const Step& s) {
 Status Runner::hand_over() {
   if (feeder_ != nullptr && feeder_ != request_.ahead && feeder_->under_way() > 0)
     PTERYX_TRY(feeder_->park());
-  if (request_.fed && feeder_ != request_.ahead) PTERYX_TRY(request_.ahead->unpark(staging_));
+  follows_ = request_.fed && feeder_ == request_.ahead;
+  if (request_.fed && !follows_) PTERYX_TRY(request_.ahead->unpark(staging_));
   feeder_ = request_.ahead;
   return {};
 }
@@ -209,7 +210,8 @@ Status Runner::submit(const Step& s) {
 Status Runner::submit_ahead() {
   Recording& r = *recording_;
   if (r.feeding) {
-    const uint32_t begin = request_.fed ? r.feeding->fed_begin : 0;
+    const uint32_t done = follows_ ? r.feeding->ready_begin : r.feeding->kept_begin;
+    const uint32_t begin = request_.fed ? done : 0;
     PTERYX_TRY(
         send(std::span(r.feeding->dispatches).subspan(begin), request_.ahead->copies(), begin));
   } else {

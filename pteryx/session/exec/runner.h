@@ -93,6 +93,7 @@ class Runner final : public ops::Host {
   Wanted wanted_;
   std::vector<Value> outputs_;
   DecodeAhead* feeder_ = nullptr;  // whose token stands in the staging buffer
+  bool follows_ = false;           // on the run that fed it, with nothing in between
   uint64_t bound_state_ = 0;       // that the memory stands for
 
   // Of the run under way.
