@@ -22,6 +22,13 @@
 #end
 #include "conv/common/conv.wgsl"
 #include "conv/common/results.wgsl"
+#if y_rows == any
+#if y_type == f16
+#let lanes = 2
+#else
+#let lanes = 1
+#end
+#end
 
 // Where the first of the sums of (row, n) is, in floats.
 fn sum_at(row: u32, n: u32) -> u32 {
@@ -47,19 +54,26 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #if y_rows == any
   if (item * y_lanes >= params.items) { return; }
   let size = split_size(params.items / positions / params.out_channels);
-  var word = 0u;
-  for (var lane = 0u; lane < y_lanes; lane++) {
-    let i = item * y_lanes + lane;
-    if (i >= params.items) { break; }
-    let row = i / positions;
-    var at = sum_at(row, i % positions);
-    var sum = 0.0;
-    for (var s = 0u; s < params.splits; s++) {
-      sum += sums[at / 4u][at % 4u];
-      at += size;
-    }
-    word |= encode_y(lane, finish(i, 1u, row % (params.groups * params.out_channels), vec4<f32>(sum)).x);
+  // The sums of all lanes in one walk over the splits; a lane behind the last repeats it.
+#for lane in 0..lanes
+  let i$lane = min(item * y_lanes + $(lane)u, params.items - 1u);
+  let row$lane = i$lane / positions;
+  var at$lane = sum_at(row$lane, i$lane % positions);
+  var sum$lane = 0.0;
+#end
+  for (var s = 0u; s < params.splits; s++) {
+#for lane in 0..lanes
+    sum$lane += sums[at$lane / 4u][at$lane % 4u];
+    at$lane += size;
+#end
   }
+  var word = 0u;
+#for lane in 0..lanes
+  if (item * y_lanes + $(lane)u < params.items) {
+    let v = finish(i$lane, 1u, row$lane % (params.groups * params.out_channels), vec4<f32>(sum$lane)).x;
+    word |= encode_y($(lane)u, v);
+  }
+#end
   y[item] = word;
 #else
   if (item >= params.items) { return; }
