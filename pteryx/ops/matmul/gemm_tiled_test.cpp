@@ -113,23 +113,34 @@ TEST(MatMulTiles, WhatComesAround) {
   Layer{DType::kF16, 197, 133, 70, all}.check(197, {"tiled_40x64_teams"});
 }
 
+// f16 is fetched as it is, four at a time or one by one.
+TEST(MatMulTiles, HalfPrecision) {
+  Layer{DType::kF16, 197, 132, 100, {.bias = true}}.check(197, {});
+  Layer{DType::kF16, 57, 388, 1044, {}}.check(57, {"tiled_small", "tiled_56x128"});
+  Layer{DType::kF16, 129, 131, 70, {}}.check(129, {"tiled_small", "tiled_40x128"});
+}
+
 // b as [batch, k, n].
-TEST(MatMulTiles, Batches) {
+void check_batches(DType t, int64_t n, int64_t k) {
   constexpr int64_t kM = 113;
-  constexpr int64_t kN = 150;
-  constexpr int64_t kK = 70;
-  const TestTensor a = random(DType::kF32, {2, kM, kK}, 6, -1, 1);
-  const TestTensor b = random(DType::kF32, {2, kK, kN}, 7, -1, 1);
-  const TestTensor want = make(DType::kF32, {2, kM, kN}, [&](int64_t i) {
+  const TestTensor a = random(t, {2, kM, k}, 6, -1, 1);
+  const TestTensor b = random(t, {2, k, n}, 7, -1, 1);
+  const TestTensor want = make(t, {2, kM, n}, [&](int64_t i) {
     double sum = 0;
-    const int64_t row = i / kN;
-    for (int64_t k = 0; k < kK; ++k)
-      sum += a.data[at(row * kK + k)] * b.data[at((row / kM * kK + k) * kN + i % kN)];
+    const int64_t row = i / n;
+    for (int64_t j = 0; j < k; ++j)
+      sum += a.data[at(row * k + j)] * b.data[at((row / kM * k + j) * n + i % n)];
     return sum;
   });
   Case c("aten.bmm.default");
-  c.in(a).in(b).out(DType::kF32, want.dims);
-  for (const std::string& r : tile_routes(c)) expect_route(c, r, {want}, {1e-4, 1e-4}, nullptr);
+  c.in(a).in(b).out(t, want.dims);
+  const Tolerance within = t == DType::kF16 ? Tolerance{1e-2, 1e-2} : Tolerance{1e-4, 1e-4};
+  for (const std::string& r : tile_routes(c)) expect_route(c, r, {want}, within, nullptr);
+}
+
+TEST(MatMulTiles, Batches) {
+  check_batches(DType::kF32, 150, 70);
+  check_batches(DType::kF16, 148, 72);
 }
 
 // ---------------------------------------------------------------- choice

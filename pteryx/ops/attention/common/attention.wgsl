@@ -21,8 +21,9 @@ const size4: u32 = $((size + 3) / 4)u;
 const lowest: f32 = -3.4028234e38;
 
 #if vectors
-alias row_f16 = vec2<u32>;
-alias row_f32 = vec4<f32>;
+#include "common/fours.wgsl"
+alias row_f16 = four_f16;
+alias row_f32 = four_f32;
 #else
 alias row_f16 = u32;
 alias row_f32 = f32;

@@ -5,7 +5,7 @@
 #option loads 1..16
 #if ahead
 #for i in 0..loads
-next$i = load4_$(name)($(name)_offset(batch, head, min($at + (local + $(i * 128)u) / size4, end - 1u)),
-                       (local + $(i * 128)u) % size4);
+next_$(name)$i = fetch4_$(name)($(name)_offset(batch, head, min($at + (local + $(i * 128)u) / size4, end - 1u)),
+                                (local + $(i * 128)u) % size4);
 #end
 #end

@@ -5,7 +5,7 @@
 #if ahead
 #for i in 0..loads
 if (local + $(i * 128)u < tile * size4) {
-  kv[(local + $(i * 128)u) / size4 * pitch + (local + $(i * 128)u) % size4] = next$i;
+  kv[(local + $(i * 128)u) / size4 * pitch + (local + $(i * 128)u) % size4] = widen4_$(name)(next_$(name)$i);
 }
 #end
 #else

@@ -95,7 +95,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   }
 #end
 #for i in 0..loads * ahead
-  var next$i: vec4<f32>;
+  var next_k$i: k_four;
+  var next_v$i: v_four;
 #end
 #include "attention/common/fetch_tile.wgsl" name=k at=0u
   for (var first = 0u; first < end; first += tile) {

@@ -13,23 +13,16 @@
 #option unrolled 1..4                  // of k in a turn of the inner loop; software GPUs compile 1 several times as fast
 #option split                          // y are sums, to be merged by conv_merge
 #option weight_type f16 | f32
+#option x_type f16 | f32
 #require unrolled == 1 || unrolled == 4
 #require buffers == 1 || shape != large || x_from != channels
-#if x_from != rows
-#tensor x read f16 | f32
+#include "common/fours.wgsl"
+#if x_from == rows
+#tensor x raw four_$x_type
 #else
-#option x_type f16 | f32
-#if x_type == f16
-#tensor x raw vec2<u32>
-#else
-#tensor x raw vec4<f32>
+#tensor x raw u32
 #end
-#end
-#if weight_type == f16
-#tensor weight raw vec2<u32>
-#else
-#tensor weight raw vec4<f32>
-#end
+#tensor weight raw four_$weight_type
 #include "conv/common/conv.wgsl"
 #if split
 #tensor y raw_write vec4<f32>
@@ -81,30 +74,13 @@
 #else
 #let loads_b = 16 * tile_n / threads
 #let rows_b = threads / tile_n
+#require rows_b % 2 == 0  // then all that an invocation loads in a step by taps begins in the same half of a word
 #end
 
 // [k][m / 4] and [k][n / 4]
 var<workgroup> tile_a: array<array<vec4<f32>, $(16 * fours_m)>, $buffers>;
 var<workgroup> tile_b: array<array<vec4<f32>, $(16 * fours_n)>, $buffers>;
 
-fn weight_at(i: u32) -> vec4<f32> {
-#if weight_type == f16
-  let v = weight[i];
-  return vec4<f32>(unpack2x16float(v.x), unpack2x16float(v.y));
-#else
-  return weight[i];
-#end
-}
-#if x_from == rows
-fn x_at(i: u32) -> vec4<f32> {
-#if x_type == f16
-  let v = x[i];
-  return vec4<f32>(unpack2x16float(v.x), unpack2x16float(v.y));
-#else
-  return x[i];
-#end
-}
-#end
 #if x_from == channels
 // Of the steps at hand and to come: offset in x, row and column of the kernel entry, 1 if there is such a term.
 var<workgroup> terms: array<array<vec4<i32>, 16>, 2>;
@@ -176,25 +152,28 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
 #end
 #for i in 0..loads_a
-  var next_a$i: vec4<f32>;
+  var next_a$i: four_$weight_type;
 #end
 #for i in 0..loads_b
 #if x_from == rows
-  var next_b$i: vec4<f32>;
+  var next_b$i: four_$x_type;
 #else
-  var next_b$i: f32;
+  var next_b$i: u32;
 #end
+#end
+#if x_from != rows && x_type == f16
+  var odd = 0u;  // of the words in next_b the upper half counts: by taps in all, by channels bit by bit
 #end
   for (var step = begin; step <= end; step++) {
     if (step < end) {
 #for i in 0..loads_a
-      next_a$i = weight_at(a_at$i + step * 16u * wide_m);
+      next_a$i = weight[a_at$i + step * 16u * wide_m];
 #end
 #if x_from == rows
 #for i in 0..loads_b
-      next_b$i = vec4<f32>();
+      next_b$i = four_$x_type();
       if (b_n$i < wide_n && step * 16u + b_row$i < params.in_channels) {
-        next_b$i = x_at((z * params.in_channels + step * 16u + b_row$i) * wide_n + b_n$i);
+        next_b$i = x[(z * params.in_channels + step * 16u + b_row$i) * wide_n + b_n$i];
       }
 #end
 #elif x_from == taps
@@ -203,9 +182,18 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       let there = inside && h >= 0 && h < i32(params.in_size.y) && w >= 0 && w < i32(params.in_size.z);
       let at = first + tap_h * params.dilation.y * params.in_size.z + tap_w * params.dilation.z +
           (channel + k_in) * plane;
+#if x_type == f16
+      odd = at % 2u;
+#end
 #for i in 0..loads_b
-      next_b$i = 0.0;
-      if (there && channel + k_in + $(i * rows_b)u < params.in_channels) { next_b$i = load_x(at + $(i * rows_b)u * plane); }
+      next_b$i = 0u;
+      if (there && channel + k_in + $(i * rows_b)u < params.in_channels) {
+#if x_type == f16
+        next_b$i = x[at / 2u + $(i * rows_b / 2)u * plane];
+#else
+        next_b$i = x[at + $(i * rows_b)u * plane];
+#end
+      }
 #end
       channel += 16u;
       if (channel >= params.wide_in) {
@@ -217,14 +205,25 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         }
       }
 #else
+#if x_type == f16
+      odd = 0u;
+#end
 #for i in 0..loads_b
       {
         let term = terms[step % 2u][k_in + $(i * rows_b)u];
         let h = h0 + term.y;
         let w = w0 + term.z;
-        next_b$i = 0.0;
+        let at = first + u32(term.x);
+#if x_type == f16
+        odd |= (at % 2u) << $(i)u;
+#end
+        next_b$i = 0u;
         if (inside && term.w != 0 && h >= 0 && h < i32(params.in_size.y) && w >= 0 && w < i32(params.in_size.z)) {
-          next_b$i = load_x(first + u32(term.x));
+#if x_type == f16
+          next_b$i = x[at / 2u];
+#else
+          next_b$i = x[at];
+#end
         }
       }
 #end
@@ -255,13 +254,20 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
     if (step < end) {
 #for i in 0..loads_a
-      tile_a[step % $(buffers)u][local + $(i * threads)u] = next_a$i;
+      tile_a[step % $(buffers)u][local + $(i * threads)u] = widen_$(weight_type)(next_a$i);
 #end
 #for i in 0..loads_b
 #if x_from == rows
-      tile_b[step % $(buffers)u][local + $(i * threads)u] = next_b$i;
+      tile_b[step % $(buffers)u][local + $(i * threads)u] = widen_$(x_type)(next_b$i);
 #else
-      tile_b[step % $(buffers)u][(k_in + $(i * rows_b)u) * $(fours_n)u + n_in / 4u][n_in % 4u] = next_b$i;
+#if x_type == f32
+      let b$i = bitcast<f32>(next_b$i);
+#elif x_from == taps
+      let b$i = unpack2x16float(next_b$i >> (odd * 16u)).x;
+#else
+      let b$i = unpack2x16float(next_b$i >> ((odd >> $(i)u) % 2u * 16u)).x;
+#end
+      tile_b[step % $(buffers)u][(k_in + $(i * rows_b)u) * $(fours_n)u + n_in / 4u][n_in % 4u] = b$i;
 #end
 #end
     }

@@ -69,11 +69,11 @@ fn column_slot(n: u32) -> u32 {
   return n - pair + (pair & 1u) * $(threads_n)u + pair / 2u;
 }
 
-fn load_b_tile(base: u32, first_n: u32, first_k: u32, e: u32) -> vec4<f32> {
+fn fetch_b_tile(base: u32, first_n: u32, first_k: u32, e: u32) -> b_four {
 #if along_k
-  return b4(base, first_n + e / 4u, first_k + e % 4u * 4u);
+  return fetch_b4(base, first_n + e / 4u, first_k + e % 4u * 4u);
 #else
-  return b4(base, first_k + e / $(tile_n / 4)u, first_n + e % $(tile_n / 4)u * 4u);
+  return fetch_b4(base, first_k + e / $(tile_n / 4)u, first_n + e % $(tile_n / 4)u * 4u);
 #end
 }
 #if along_k
@@ -124,21 +124,21 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 
   var sums: array<vec4<f32>, $(thread_m * quads)>;
   for (var i = 0u; i < $(thread_m * quads)u; i++) { sums[i] = vec4<f32>(0.0); }
-  var next_a: array<vec4<f32>, $loads_a>;
-  var next_b: array<vec4<f32>, $loads_b>;
+  var next_a: array<a_four, $loads_a>;
+  var next_b: array<b_four, $loads_b>;
   for (var k = start_k; k < end_k + $(depth)u; k += $(depth)u) {
     if (k < end_k) {
       let team_k = k + team * 16u;
       for (var i = 0u; i < $(loads_a)u; i++) {
         let e = local + i * $(threads)u;
 #if fours_a % threads != 0
-        if (e < $(fours_a)u) { next_a[i] = a4(a_base, first_m + e / 4u, team_k + e % 4u * 4u); }
+        if (e < $(fours_a)u) { next_a[i] = fetch_a4(a_base, first_m + e / 4u, team_k + e % 4u * 4u); }
 #else
-        next_a[i] = a4(a_base, first_m + e / 4u, team_k + e % 4u * 4u);
+        next_a[i] = fetch_a4(a_base, first_m + e / 4u, team_k + e % 4u * 4u);
 #end
       }
       for (var i = 0u; i < $(loads_b)u; i++) {
-        next_b[i] = load_b_tile(b_base, first_n, team_k, local + i * $(threads)u);
+        next_b[i] = fetch_b_tile(b_base, first_n, team_k, local + i * $(threads)u);
       }
     }
     if (k > start_k) {
@@ -175,12 +175,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     for (var i = 0u; i < $(loads_a)u; i++) {
       let e = local + i * $(threads)u;
 #if fours_a % threads != 0
-      if (e < $(fours_a)u) { tiles[tile_a + slot(e / 4u, e % 4u)] = next_a[i]; }
+      if (e < $(fours_a)u) { tiles[tile_a + slot(e / 4u, e % 4u)] = widen_a4(next_a[i]); }
 #else
-      tiles[tile_a + slot(e / 4u, e % 4u)] = next_a[i];
+      tiles[tile_a + slot(e / 4u, e % 4u)] = widen_a4(next_a[i]);
 #end
     }
-    for (var i = 0u; i < $(loads_b)u; i++) { tiles[tile_b + b_slot(local + i * $(threads)u)] = next_b[i]; }
+    for (var i = 0u; i < $(loads_b)u; i++) { tiles[tile_b + b_slot(local + i * $(threads)u)] = widen_b4(next_b[i]); }
     workgroupBarrier();
   }
 
