@@ -22,8 +22,8 @@ Fold make_fold(FoldRoute route, int64_t length, uint32_t max_team, const gpu::Ca
 
 uint32_t held_steps(const Fold& f, int64_t length, uint32_t lanes) {
   const uint64_t steps = div_up(static_cast<uint64_t>(length), uint64_t{f.team} * lanes);
-  for (const uint32_t held : {4U, 8U, 16U}) {
-    if (steps <= held && held * lanes <= 32) return held;
+  for (const uint32_t held : {2U, 4U, 8U, 16U}) {
+    if (steps <= held && held * lanes >= 4 && held * lanes <= 32) return held;
   }
   return 0;
 }

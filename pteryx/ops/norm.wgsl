@@ -37,6 +37,8 @@
 struct Params { rows: u32, length: u32, groups: u32, channels: u32, inner: u32, eps: f32 }
 @group(0) @binding(0) var<uniform> params: Params;
 
+// Those words of x that an invocation holds are also its words of y.
+#let whole_words = row_words && x_type == f16 && y_type == f16 && !interleaved
 #if held > 0
 const held: u32 = $(held)u;
 var<private> kept: array<f32, held * y_lanes>;
@@ -114,10 +116,24 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let share = 1.0 / f32(params.length);
 #if held > 0
   if (inside) {
+#if whole_words
+    // All loads before the first of them is widened.
+    var words: array<u32, held>;
+    for (var i = 0u; i < held; i++) {
+      let k = item(lane, i * 2u);
+      if (k < params.length) { words[i] = x[offset(row, k) / 2u]; }
+    }
+    for (var i = 0u; i < held; i++) {
+      let pair = unpack2x16float(words[i]);
+      kept[i * 2u] = pair.x;
+      kept[i * 2u + 1u] = pair.y;
+    }
+#else
     for (var s = 0u; s < held * y_lanes; s++) {
       let k = item(lane, s);
       if (k < params.length) { kept[s] = load_x(offset(row, k)); }
     }
+#end
   }
 #end
   var part = acc(0.0);
