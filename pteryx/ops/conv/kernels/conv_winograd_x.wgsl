@@ -20,11 +20,6 @@ fn transform(d: Line) -> Line {
 #end
 }
 
-fn x_at(row: u32, column: i32) -> f32 {
-  if (column < 0 || column >= i32(params.in_size.z)) { return 0.0; }
-  return load_x(row + u32(column));
-}
-
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
@@ -38,16 +33,32 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let h0 = i32(tile / tiles_w % tiles_h * $(outputs)u) - i32(params.padding.y);
   let w0 = i32(tile % tiles_w * $(outputs)u) - i32(params.padding.z);
   let plane = tile / tiles_w / tiles_h * params.in_channels + c;
-#for r in 0..side
-  var row$r = Line();
-  if (h0 + $r >= 0 && h0 + $r < i32(params.in_size.y)) {
-    let at = (plane * params.in_size.y + u32(h0 + $r)) * params.in_size.z;
-    row$r = transform(Line(
+  // All that is read is asked for before the first of it is used, at the edges what is next to them.
 #for w in 0..side
-        x_at(at, w0 + $w),
+  let in_w$w = w0 + $w >= 0 && w0 + $w < i32(params.in_size.z);
+  let near$w = u32(max(min(w0 + $w, i32(params.in_size.z) - 1), 0));
 #end
-        ));
-  }
+#for h in 0..side
+  let in_h$h = h0 + $h >= 0 && h0 + $h < i32(params.in_size.y);
+  let at$h = (plane * params.in_size.y + u32(max(min(h0 + $h, i32(params.in_size.y) - 1), 0))) * params.in_size.z;
+#for w in 0..side
+#if x_type == f16
+  let word$(h)_$w = x[(at$h + near$w) / 2u];
+#else
+  let word$(h)_$w = x[at$h + near$w];
+#end
+#end
+#end
+#for h in 0..side
+  let row$h = transform(Line(
+#for w in 0..side
+#if x_type == f16
+      select(0.0, unpack2x16float(word$(h)_$w >> ((at$h + near$w) % 2u * 16u)).x, in_h$h && in_w$w),
+#else
+      select(0.0, bitcast<f32>(word$(h)_$w), in_h$h && in_w$w),
+#end
+#end
+      ));
 #end
   let wide = (tiles + 3u) / 4u * 4u;
   let to = c * wide + tile;
