@@ -73,7 +73,7 @@ TEST(ConvSelect, TakesTheKernelsThatWereFastest) {
        1,
        14,
        1,
-       {"conv_tile medium", "conv_merge"},
+       {"conv_tile tall", "conv_merge"},
        {"conv_matrix square", "conv_merge"}},
       {512,
        512,
@@ -97,7 +97,7 @@ TEST(ConvSelect, TakesTheKernelsThatWereFastest) {
        1,
        14,
        1,
-       {"conv_tile medium", "conv_merge"},
+       {"conv_tile few", "conv_merge"},
        {"conv_matrix square", "conv_merge"}},
       {3, 64, 7, 2, 224, 1, {"conv_tile medium"}, {"conv_matrix shallow"}},
       {96, 96, 3, 1, 112, 96, {"conv_columns"}, {"conv_columns"}},
@@ -108,6 +108,17 @@ TEST(ConvSelect, TakesTheKernelsThatWereFastest) {
     expect_kernels(l, Precision::kF32, l.f32);
     expect_kernels(l, Precision::kF16, l.f16);
   }
+}
+
+// Tiles of small images are split so that no processor has a workgroup more than the others.
+TEST(ConvSelect, SmallImagesFillTheGpu) {
+  const auto workgroups = [](const Layer& l) {
+    const auto planned = plan_of(call_of(l), {.caps = large_gpu()});
+    return planned.ok() ? planned->front().grid.x : 0U;
+  };
+  EXPECT_EQ(workgroups({256, 256, 3, 1, 14, 1, {}, {}}), 8U * 16);
+  EXPECT_EQ(workgroups({256, 256, 3, 2, 28, 1, {}, {}}), 8U * 16);
+  EXPECT_EQ(workgroups({1024, 256, 1, 1, 14, 1, {}, {}}), 16U * 16);
 }
 
 // Also tiles that software GPUs have too little workgroup memory for. The adapter runs nothing; of

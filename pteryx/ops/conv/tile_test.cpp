@@ -30,8 +30,8 @@ TEST(ConvTile, Large) { check(kLargeTiles); }
 // a word, each order of terms, with full and with ragged tiles.
 TEST(ConvTile, HalvesOfWords) {
   std::vector<Form> forms = kLargeTiles;
-  forms.push_back({{2, 19, 5, 7}, {9, 19, 3, 3}, {1}, {1}});
-  forms.push_back({{2, 36, 7, 7}, {70, 18, 2, 3}, {2, 1}, {0, 2}, {1, 2}, 2});
+  forms.push_back({{2, 15, 5, 7}, {9, 15, 3, 3}, {1}, {1}});
+  forms.push_back({{2, 28, 7, 7}, {70, 14, 2, 3}, {2, 1}, {0, 2}, {1, 2}, 2});
   forms.push_back({{1, 3, 15, 13}, {40, 3, 7, 7}, {2}, {3}});
   forms.push_back({{3, 2, 3, 5}, {5, 2, 3, 3}, {1}, {1}});
   forms.push_back({{2, 70, 6, 6}, {33, 70, 1, 1}});
@@ -42,6 +42,23 @@ TEST(ConvTile, HalvesOfWords) {
     expect_route(
         make_case("aten.convolution.default", f, o.x, o.w, o.bias).out(DType::kF16, want.dims),
         "tile", {want}, {4e-3, 2e-3});
+  }
+}
+
+// What small images take on a device of few processors, as the software GPU is one.
+TEST(ConvTile, SplitForSmallImages) {
+  const std::vector<Form> forms = {{{1, 30, 5, 7}, {120, 30, 3, 3}, {1}, {1}},  // tall
+                                   {{1, 30, 9, 8}, {128, 30, 3, 3}, {1}, {1}},
+                                   {{1, 523, 6, 6}, {64, 523, 1, 1}}};  // by few invocations
+  for (const DType t : {DType::kF32, DType::kF16}) {
+    for (const Form& f : forms) {
+      SCOPED_TRACE(fmt::format("x {} weight {} {}", to_string(f.x), to_string(f.w), name(t)));
+      const Operands o = operands(f, t);
+      const TestTensor want = reference(f, o.x, o.w, o.bias);
+      const Case c = make_case("aten.convolution.default", f, o.x, o.w, o.bias).out(t, want.dims);
+      expect_route(c, "tile", {want}, t == DType::kF16 ? Tolerance{2e-2, 2e-3} : kFloat,
+                   [](gpu::Caps& caps) { caps.sizes.processors = 4; });
+    }
   }
 }
 

@@ -1,13 +1,13 @@
 // Convolution as a product of tiles in f32: per image and group y[m, n] = finish(sum over k of weight[k, m] * x_of(k, n)),
 // n being positions and x_of the unfolded input, which is gathered into workgroup memory and never stored. One tile of y
-// a workgroup, 4 x 4 or 8 x 8 results an invocation, 16 of k at a time; the next 16 are on their way in registers while
+// a workgroup, 4 x 4 to 8 x 8 results an invocation, 16 of k at a time; the next 16 are on their way in registers while
 // these are multiplied.
 // Roofline: a step of a 64 x 64 tile reads 2 * 16 * 64 elements for 2 * 16 * 64 * 64 flops, 16 flops a byte of f32 (128 x
 // 128: 32), and 4 x 4 (8 x 8) products per 2 (4) vectors of workgroup memory: bound by arithmetic where there are
 // workgroups enough to fill the device; `split` cuts k where there are not.
 // Host guarantees: depth 1 unless x_from is rows; weight as conv_pack or conv_winograd_weight writes it; items = tiles *
 // splits * batch * groups. x_from rows: kernels of 1 at stride 1 without padding, positions a multiple of 4.
-#option shape small | medium | large
+#option shape small | medium | large | tall | few
 #option x_from taps | channels | rows  // the order of k in weight; rows: x as it is, four positions at a time
 #option buffers 1..2                   // of the operands in workgroup memory
 #option unrolled 1..4                  // of k in a turn of the inner loop; software GPUs compile 1 several times as fast
@@ -56,6 +56,16 @@
 #let tile_m = 64
 #let tile_n = 64
 #let each_m = 4
+#let each_n = 4
+#elif shape == tall
+#let tile_m = 128
+#let tile_n = 64
+#let each_m = 8
+#let each_n = 4
+#elif shape == few
+#let tile_m = 64
+#let tile_n = 64
+#let each_m = 8
 #let each_n = 4
 #else
 #let tile_m = 128
