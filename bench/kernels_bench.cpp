@@ -113,7 +113,7 @@ void relu(benchmark::State& state) {
 
 // Args: channels in and out, groups, size of a square kernel, stride, size of a square image; with
 // bias and relu, and padding that keeps the size at stride 1. Weights are read cold.
-void conv(benchmark::State& state, const RunOptions& options) {
+void conv(benchmark::State& state, const RunOptions& options, DType t) {
   const int64_t in = state.range(0);
   const int64_t out = state.range(1);
   const int64_t groups = state.range(2);
@@ -122,10 +122,11 @@ void conv(benchmark::State& state, const RunOptions& options) {
   const int64_t size = state.range(5);
   const int64_t result = (size + 2 * (kernel / 2) - kernel) / stride + 1;
   const int64_t entries = out * (in / groups) * kernel * kernel;
-  const double weight = 4.0 * static_cast<double>(entries);
+  const auto element = static_cast<double>(size_bytes(t));
+  const double weight = element * static_cast<double>(entries);
   const int nodes = scaled(static_cast<int>(std::clamp(4e8 / weight, 8.0, 32.0)));
   GraphMaker g;
-  ValueId x = g.constant(DType::kF32, {1, in, size, size});
+  ValueId x = g.constant(t, {1, in, size, size});
   const ValueId none = g.value(graph::Null{});
   const ValueId strides = g.value(graph::IntList{{stride, stride}});
   const ValueId ones = g.value(graph::IntList{{1, 1}});
@@ -136,16 +137,17 @@ void conv(benchmark::State& state, const RunOptions& options) {
   const ValueId least = g.value(0.0);
   ValueId y = x;
   for (int i = 0; i < nodes; ++i) {
-    const ValueId w = g.constant(DType::kF32, {out, in / groups, kernel, kernel});
-    const ValueId bias = g.constant(DType::kF32, {out});
-    y = g.tensor(DType::kF32, {1, out, result, result});
+    const ValueId w = g.constant(t, {out, in / groups, kernel, kernel});
+    const ValueId bias = g.constant(t, {out});
+    y = g.tensor(t, {1, out, result, result});
     g.node("et_vk.conv_with_clamp.default",
            {x, w, bias, strides, padding, ones, no, zeros, of, least, none, y});
     if (in == out && result == size) x = y;
   }
   g.output(y);
   const double flops = 2.0 * static_cast<double>(entries * result * result);
-  const double bytes = weight + 4.0 * static_cast<double>(in * size * size + out * result * result);
+  const double bytes =
+      weight + element * static_cast<double>(in * size * size + out * result * result);
   measure(state, g.finish(), nodes, bytes, flops, options);
 }
 
@@ -161,6 +163,10 @@ void add_all() {
   const auto gemm = [](const char* name, DType t, Precision p) {
     timed(benchmark::RegisterBenchmark(
               name, [t, p](benchmark::State& s) { linear(s, t, {.precision = p}); })
+              ->Args({197, 768, 768})
+              ->Args({197, 768, 2304})
+              ->Args({197, 768, 3072})
+              ->Args({197, 3072, 768})
               ->Args({128, 2048, 2048})
               ->Args({512, 2048, 2048})
               ->Args({512, 2048, 8192})
@@ -184,15 +190,16 @@ void add_all() {
                             {576, 576, 576, 3, 1, 14},
                             {576, 576, 576, 5, 1, 14}};
   const auto layers = [](const char* name, const RunOptions& options,
-                         const std::vector<Layers>& all) {
-    auto* const row =
-        benchmark::RegisterBenchmark(name, [options](benchmark::State& s) { conv(s, options); });
+                         const std::vector<Layers>& all, DType t = DType::kF32) {
+    auto* const row = benchmark::RegisterBenchmark(
+        name, [options, t](benchmark::State& s) { conv(s, options, t); });
     for (const Layers& some : all) {
       for (const std::vector<int64_t>& args : some) row->Args(args);
     }
     timed(row);
   };
   layers("conv/f32", {}, {square, others, depthwise});
+  layers("conv/f16", {}, {square, others, depthwise}, DType::kF16);
   layers("conv/f32/rounded", {.precision = Precision::kF16}, {square, others});
   layers("conv/f32/tile", {.routes = "conv:tile"}, {square});
   layers("conv/f32/winograd2", {.routes = "conv:winograd2"}, {square});
