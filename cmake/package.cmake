@@ -15,7 +15,7 @@ target_compile_features(pteryx PUBLIC cxx_std_20)
 target_include_directories(pteryx PUBLIC
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-target_link_libraries(pteryx PUBLIC fmt::fmt Threads::Threads pcre2-8 utf8proc ${CMAKE_DL_LIBS})
+target_link_libraries(pteryx PUBLIC fmt::fmt Threads::Threads pcre2-8 utf8proc hwy ${CMAKE_DL_LIBS})
 
 # The public headers are these and whatever they include, directly or not.
 function(pteryx_header_closure header out)

@@ -2,7 +2,7 @@
 # /usr/include is another system's. The compiled part of {fmt} is pteryx/base/fmt_web.cpp.
 set(headers "${PROJECT_BINARY_DIR}/headers")
 file(MAKE_DIRECTORY "${headers}")
-foreach(folder fmt nlohmann flatbuffers)
+foreach(folder fmt nlohmann flatbuffers hwy)
   find_path(PTERYX_WEB_${folder} ${folder} REQUIRED)
   mark_as_advanced(PTERYX_WEB_${folder})
   file(CREATE_LINK "${PTERYX_WEB_${folder}}/${folder}" "${headers}/${folder}" SYMBOLIC)
@@ -13,3 +13,5 @@ target_include_directories(fmt::fmt SYSTEM INTERFACE "${headers}")
 target_compile_definitions(fmt::fmt INTERFACE FMT_STATIC_THOUSANDS_SEPARATOR=',')  # no std::locale
 add_library(nlohmann_json::nlohmann_json INTERFACE IMPORTED GLOBAL)
 target_include_directories(nlohmann_json::nlohmann_json SYSTEM INTERFACE "${headers}")
+add_library(hwy INTERFACE)
+target_include_directories(hwy SYSTEM INTERFACE "${headers}")

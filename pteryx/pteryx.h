@@ -139,6 +139,9 @@ struct LoadOptions {
   uint64_t memory_limit = 0;  // GPU bytes; 0 = none. Over it, load fails with the number
   bool cpu_only = false;      // run on the CPU whatever has a CPU kernel
   Precision precision = Precision::kF32;  // of matrix products; kF16 lets them round their operands
+  // That kernels on the CPU run with; 0: as many as this process may use cores. Sessions with the
+  // same number share them.
+  uint32_t threads = 0;
   // Element type of KV caches, kF32 or kF16; none: as in the file. Applies to caches that attention
   // operators alone read and write; where no method has any, load fails (kUnsupported) and says
   // why.
@@ -155,6 +158,7 @@ struct LoadOptions {
   // What tests and measurements force.
   struct Testing {
     bool fuse = true;          // join operators where that is cheaper
+    bool reference = false;    // the plain loops on the CPU, not the fast kernels
     std::string routes = {};   // kernels to take where they fit: "linear:tiled,conv:direct"
     uint32_t plan_cache = 16;  // shapes remembered per method
   };

@@ -25,6 +25,11 @@
 #include "pteryx/ops/kernel/expand.h"
 #include "pteryx/ops/shader.h"
 
+namespace pteryx::cpu {
+class Arena;
+class Pool;
+}  // namespace pteryx::cpu
+
 namespace pteryx::ops {
 
 using graph::ValueId;
@@ -342,6 +347,15 @@ class Host {
  public:
   virtual ~Host() = default;
   virtual HostTensor host(ValueId id) const = 0;  // read-only unless a result or mutated
+  // A constant that lies in several places, one behind the other; empty: in the one of host().
+  virtual std::span<const Bytes> parts(ValueId /*id*/) const { return {}; }
+};
+
+// What fast CPU kernels work with.
+struct CpuContext {
+  cpu::Pool& pool;
+  cpu::Arena& memory;  // of this call
+  Precision precision = Precision::kF32;
 };
 
 // ---------------------------------------------------------------- the op
@@ -362,6 +376,8 @@ struct OpDef {
   Status (*plan)(const Node&, Plan&) = nullptr;       // null: CPU only
   bool (*gpu)(const Node&) = nullptr;                 // further conditions for the GPU; null: none
   Status (*cpu)(const Node&, const Host&) = nullptr;  // null: GPU only
+  // The same with all that a processor has; false: not for this call, and nothing was done.
+  Result<bool> (*fast)(const Node&, const Host&, CpuContext&) = nullptr;
   Status (*item)(const Node&, const HostTensor& x, Shapes&) = nullptr;  // OpClass::kItem only
   OpClass op_class = OpClass::kCompute;
   bool casts = false;  // the result has the elements of argument 0, perhaps as another type

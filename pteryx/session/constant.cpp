@@ -34,11 +34,20 @@ Result<bool> ConstantBytes::advance() {
   PTERYX_ASSIGN(const bool all, advance_all(parts_));
   if (!all) return false;
   bytes_ = parts_.front().bytes();
+  there_ = true;
+  if (parts_.size() > 1 && dim_order_.empty() && stored_ == dtype_) {
+    for (const FetchedBytes& part : parts_) apart_.push_back(part.bytes());
+    return true;
+  }
   if (parts_.size() > 1) join();
   if (!dim_order_.empty()) to_row_major();
   if (stored_ != dtype_) convert();
-  there_ = true;
   return true;
+}
+
+Bytes ConstantBytes::bytes() {
+  if (!apart_.empty() && memory_.empty()) join();
+  return bytes_;
 }
 
 namespace {

@@ -33,7 +33,10 @@ class ConstantBytes {
 
   // True once bytes() are there. Errors: kIo.
   Result<bool> advance();
-  Bytes bytes() const { return bytes_; }
+  // In one piece: of what lies in several places, a copy that the first call makes.
+  Bytes bytes();
+  // Where it lies in several places as it is: those, one behind the other. Else empty.
+  std::span<const Bytes> parts() const { return apart_; }
 
  private:
   void join();
@@ -47,6 +50,7 @@ class ConstantBytes {
   std::vector<uint8_t> dim_order_;
   bool there_ = false;
   Bytes bytes_;
+  std::vector<Bytes> apart_;
   std::vector<std::max_align_t> memory_;
 };
 

@@ -45,6 +45,7 @@ struct Root {
   uint64_t gpu_bytes = 0;    // at the bound, multiple of 16
   uint64_t host_bytes = 0;
   uint32_t slot = kNone;         // shared GPU buffer; kNone: a buffer of its own
+  uint32_t host_slot = kNone;    // shared host memory; kNone: its own
   uint64_t inbox = kNoOffset;    // place in the inbox, instead of a buffer
   uint64_t readback_offset = 0;  // in the readback buffer, if it is ever downloaded
 };
@@ -109,6 +110,7 @@ struct Layout {
   std::vector<Root> roots;
   std::vector<Block> blocks;
   std::vector<uint64_t> slot_bytes;
+  std::vector<uint64_t> host_slot_bytes;
   uint64_t readback_bytes = 0;
   // One buffer that the host writes at once: the live scalars that shaders read, then small tensors
   // that come from the host.

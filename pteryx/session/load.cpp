@@ -225,11 +225,13 @@ Status SessionLoad::Impl::make_methods() {
     return tell("uploading weights", uploaded, need.constants);
   });
   for (exec::StateGroup& group : session->states) group.begin(*session->constants);
+  exec::CpuKernels kernels{.pool = nullptr, .precision = options.precision};
+  if (!options.testing.reference) kernels.pool = cpu::shared_pool(options.threads);
   for (Planned& p : planned) {
-    session->methods.push_back(
-        std::make_unique<exec::Method>(std::move(p.graph), std::move(p.layout),
-                                       exec::Method::States{*p.states, std::move(p.state_roots)},
-                                       context, *session->constants, options.testing.plan_cache));
+    session->methods.push_back(std::make_unique<exec::Method>(
+        std::move(p.graph), std::move(p.layout),
+        exec::Method::States{*p.states, std::move(p.state_roots)}, context, *session->constants,
+        options.testing.plan_cache, kernels));
   }
   planned.clear();
   return {};

@@ -333,6 +333,7 @@ void add_attention(std::vector<OpDef>& table) {
                      .plan = plan_by_route,
                      .gpu = gpu,
                      .cpu = cpu,
+                     .fast = fast,
                      .family = "attention",
                      .routes = routes(),
                      .row = &r});

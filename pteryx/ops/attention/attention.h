@@ -90,6 +90,8 @@ Status plan_new_rows(const Node& n, Plan& p);
 // Every word of the cache belongs to one batch.
 bool cache_fits_gpu(const Tensor& cache);
 void write_cache_rows(const Host& h, const CacheRows& c, int64_t start);
+// The CPU kernel that is not the reference.
+Result<bool> fast(const Node& n, const Host& host, CpuContext& c);
 
 // The routes of the family, in order of preference.
 std::span<const Route> routes();

@@ -252,6 +252,7 @@ void add_qlinear(std::vector<OpDef>& table) {
                      .shape = shape,
                      .plan = plan_by_route,
                      .cpu = qlinear_on_cpu,
+                     .fast = qlinear_fast,
                      .family = floats ? "matmul" : "qlinear",
                      .routes = floats ? linear_routes() : qlinear_routes(),
                      .row = &r});

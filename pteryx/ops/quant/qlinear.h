@@ -93,6 +93,7 @@ struct RotationRows {
 };
 Result<RotationRows> rotation_rows(const Node& n);
 Status qlinear_on_cpu(const Node& n, const Host& h);
+Result<bool> qlinear_fast(const Node& n, const Host& h, CpuContext& c);
 
 std::span<const Route> qlinear_routes();
 std::span<const Route> linear_routes();  // of float weights

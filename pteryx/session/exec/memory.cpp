@@ -18,6 +18,7 @@ Memory::Memory(const graph::Graph& g, const Layout& layout, std::vector<StateRoo
       buffers_(layout.roots.size()),
       memory_(layout.roots.size()),
       host_(layout.roots.size()),
+      apart_(layout.roots.size()),
       staged_(layout.roots.size()) {
   for (size_t i = 0; i < layout.roots.size(); ++i) staged_[i] = layout.roots[i].written;
   for (const graph::ValueId id : g.outputs) {
@@ -43,6 +44,10 @@ Memory::Memory(const graph::Graph& g, const Layout& layout, std::vector<StateRoo
   faults_ = created_.buffer(device_, std::max(layout.fault_bytes(), kLeast),
                             gpu::BufferKind::kStorage, "faults");
   rule_ = created_.buffer(device_, kRuleWords * 4, gpu::BufferKind::kStorage, "feed rule");
+  std::vector<std::byte*> host_slots;
+  host_slots.reserve(layout.host_slot_bytes.size());
+  for (const uint64_t bytes : layout.host_slot_bytes)
+    host_slots.push_back(host_memory_.take(bytes));
   upload_constants(g, constants);
   for (uint32_t i = 0; i < layout.roots.size(); ++i) {
     const Root& r = layout.roots[i];
@@ -59,6 +64,8 @@ Memory::Memory(const graph::Graph& g, const Layout& layout, std::vector<StateRoo
     }
     if (r.host && r.constant) {
       host_constants_.push_back({i, {*g.tensor(r.value), constants.sources()}});
+    } else if (r.host && r.host_slot != kNone) {
+      host_[i] = host_slots[r.host_slot];
     } else if (r.host) {
       memory_[i].resize(std::max<uint64_t>(r.host_bytes, 1));
       host_[i] = memory_[i].data();
@@ -99,11 +106,21 @@ Result<bool> Memory::advance() {
   PTERYX_ASSIGN(there_, created_.settled(*device_));
   for (HostConstant& c : host_constants_) {
     PTERYX_ASSIGN(const bool read, c.bytes.advance());
-    // Read only: a constant is never a result.
-    if (read) host_[c.root] = const_cast<std::byte*>(c.bytes.bytes().data());
     there_ = there_ && read;
+    if (!read) continue;
+    if (c.bytes.parts().empty()) {
+      // Read only: a constant is never a result.
+      host_[c.root] = const_cast<std::byte*>(c.bytes.bytes().data());
+    } else {
+      apart_[c.root] = &c.bytes;
+    }
   }
   return there_;
+}
+
+std::byte* Memory::joined(uint32_t root) const {
+  if (apart_[root] == nullptr) return nullptr;
+  return host_[root] = const_cast<std::byte*>(apart_[root]->bytes().data());
 }
 
 void Memory::use(State& state) {

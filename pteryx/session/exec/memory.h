@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "pteryx/cpu/arena.h"
 #include "pteryx/graph/graph.h"
 #include "pteryx/ops/sample/sample.h"
 #include "pteryx/session/constant.h"
@@ -39,8 +40,16 @@ class Memory {
   const gpu::Binding& buffer_of(graph::ValueId id) const {
     return buffers_[layout_.root_of[graph::index(id)]];
   }
-  std::byte* host(uint32_t root) const { return host_[root]; }
-  std::byte* host_of(graph::ValueId id) const { return host_[layout_.root_of[graph::index(id)]]; }
+  std::byte* host(uint32_t root) const {
+    return host_[root] != nullptr ? host_[root] : joined(root);
+  }
+  std::byte* host_of(graph::ValueId id) const { return host(layout_.root_of[graph::index(id)]); }
+  // Of a constant that lies in several places: those, one behind the other. host_of() makes a copy
+  // in one piece when it is first asked for.
+  std::span<const Bytes> parts_of(graph::ValueId id) const {
+    const ConstantBytes* const c = apart_[layout_.root_of[graph::index(id)]];
+    return c == nullptr ? std::span<const Bytes>() : c->parts();
+  }
   // An input that is read where the caller has it, until the next run.
   void borrow(uint32_t root, std::byte* data) { host_[root] = data; }
   // An input that is copied into memory of the method.
@@ -56,6 +65,7 @@ class Memory {
   gpu::Binding bound(ops::PlannedBinding::Kind kind) const;
 
  private:
+  std::byte* joined(uint32_t root) const;
   void upload_constants(const graph::Graph& g, ConstantPool& constants);
 
   const Layout& layout_;
@@ -70,12 +80,14 @@ class Memory {
   OwnedBuffer faults_;                          // a slot for each node that reports indices
   std::vector<gpu::Binding> buffers_;           // of each root
   std::vector<std::vector<std::byte>> memory_;  // host memory that roots own
-  std::vector<std::byte*> host_;                // where each root's host memory is
+  cpu::Arena host_memory_;                      // that roots share
+  mutable std::vector<std::byte*> host_;        // where each root's host memory is
   struct HostConstant {
     uint32_t root;
     ConstantBytes bytes;
   };
   std::deque<HostConstant> host_constants_;
+  std::vector<ConstantBytes*> apart_;  // of each root: a constant that lies in several places
   std::vector<bool> staged_;
   bool there_ = false;
 };

@@ -6,7 +6,7 @@
 namespace pteryx::exec {
 
 Method::Method(graph::Graph graph, Layout layout, States states, ops::PlanContext context,
-               ConstantPool& constants, uint32_t most_recordings)
+               ConstantPool& constants, uint32_t most_recordings, CpuKernels cpu)
     : graph_(std::move(graph)),
       layout_(std::move(layout)),
       context_(std::move(context)),
@@ -15,7 +15,7 @@ Method::Method(graph::Graph graph, Layout layout, States states, ops::PlanContex
       memory_(graph_, layout_, std::move(states.roots), constants),
       recorder_(graph_, layout_, context_, constants, memory_, most_recordings),
       faults_(graph_, layout_, constants.device(), memory_.faults()),
-      runner_(graph_, layout_, constants.device(), memory_, recorder_, faults_) {
+      runner_(graph_, layout_, constants.device(), memory_, recorder_, faults_, std::move(cpu)) {
   memory_.use(states_.state());
   recorder_.warm(std::move(layout_.plans), states_.state().id());
 }

@@ -31,7 +31,7 @@ class Method {
   // Begins to load. `constants` outlives it; `context` holds the device's capabilities and forced
   // routes.
   Method(graph::Graph graph, Layout layout, States states, ops::PlanContext context,
-         ConstantPool& constants, uint32_t most_recordings);
+         ConstantPool& constants, uint32_t most_recordings, CpuKernels cpu);
 
   // True once it can run. Errors: kMemory, kIo, kDevice, kInvalidProgram, kUnsupported.
   Result<bool> advance();

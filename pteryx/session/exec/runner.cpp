@@ -21,13 +21,14 @@ constexpr uint64_t kBlockBudget = 10'000'000;
 }  // namespace
 
 Runner::Runner(const graph::Graph& g, const Layout& layout, std::shared_ptr<gpu::Device> device,
-               Memory& memory, Recorder& recorder, Faults& faults)
+               Memory& memory, Recorder& recorder, Faults& faults, CpuKernels cpu)
     : graph_(g),
       layout_(layout),
       device_(std::move(device)),
       memory_(memory),
       recorder_(recorder),
       faults_(faults),
+      cpu_(std::move(cpu)),
       staging_(device_, memory.inbox(), layout.inbox_bytes),
       transfer_(g, layout, device_, memory, staging_, faults),
       live_(layout.bound),
@@ -159,7 +160,7 @@ Result<bool> Runner::take_step(const Block& b, const Step& s) {
       const PhaseTimer timer(request_.profiler, Profile::Phase::kHost);
       const ops::OpDef& def = *layout_.defs[s.index];
       changed_state_ = changed_state_ || layout_.changes_state[s.index];
-      PTERYX_TRY(def.cpu(ops::Node(graph_, graph_.nodes[s.index], def, recording_->live), *this));
+      PTERYX_TRY(run_on_cpu(ops::Node(graph_, graph_.nodes[s.index], def, recording_->live)));
       return true;
     }
     case Step::Kind::kUpload: {
@@ -182,6 +183,16 @@ Result<bool> Runner::take_step(const Block& b, const Step& s) {
   }
   if (request_.ahead != nullptr) return true;  // its token comes by itself
   return transfer_.download(s.downloads, recording_->live, wanted_, request_.profiler);
+}
+
+Status Runner::run_on_cpu(const ops::Node& n) {
+  if (cpu_.pool != nullptr && n.def().fast != nullptr) {
+    arena_.reset();
+    ops::CpuContext context{*cpu_.pool, arena_, cpu_.precision};
+    PTERYX_ASSIGN(const bool done, n.def().fast(n, *this, context));
+    if (done) return {};
+  }
+  return n.def().cpu(n, *this);
 }
 
 // The staging buffer goes from one who feeds himself to another, or to a plain run.
@@ -331,6 +342,8 @@ void Runner::collect_outputs() {
     }
   }
 }
+
+std::span<const Bytes> Runner::parts(ValueId id) const { return memory_.parts_of(id); }
 
 ops::HostTensor Runner::host(ValueId id) const {
   return {graph_.tensor(id)->dtype, recording_->live.dims[index(id)], memory_.host_of(id)};

@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "pteryx/cpu/arena.h"
+#include "pteryx/cpu/pool.h"
 #include "pteryx/graph/graph.h"
 #include "pteryx/ops/op.h"
 #include "pteryx/pteryx.h"
@@ -34,6 +36,12 @@ struct RunRequest {
   Profiler* profiler = nullptr;  // takes note of what it costs
 };
 
+// What nodes on the CPU run with; without threads they are computed by the references.
+struct CpuKernels {
+  std::shared_ptr<cpu::Pool> pool;
+  Precision precision = Precision::kF32;
+};
+
 // A run walks the blocks. Of each it evaluates the scalars that tensors hold, finds the recording
 // of its sizes, waits until that is there, and takes the steps of the layout in their order; it
 // waits again where something is downloaded.
@@ -41,7 +49,7 @@ class Runner final : public ops::Host {
  public:
   // All of these outlive it.
   Runner(const graph::Graph& g, const Layout& layout, std::shared_ptr<gpu::Device> device,
-         Memory& memory, Recorder& recorder, Faults& faults);
+         Memory& memory, Recorder& recorder, Faults& faults, CpuKernels cpu);
 
   // Checks the inputs; refused, nothing has changed. One run at a time. Errors: kInvalidArgument,
   // kDevice. Gives the number of the run.
@@ -77,7 +85,9 @@ class Runner final : public ops::Host {
   void collect_outputs();
   void end();
   Status failed(Status s);
+  Status run_on_cpu(const ops::Node& n);
   ops::HostTensor host(graph::ValueId id) const override;
+  std::span<const Bytes> parts(graph::ValueId id) const override;
 
   const graph::Graph& graph_;
   const Layout& layout_;
@@ -85,6 +95,8 @@ class Runner final : public ops::Host {
   Memory& memory_;
   Recorder& recorder_;
   Faults& faults_;
+  CpuKernels cpu_;
+  cpu::Arena arena_;
   Staging staging_;
   Transfer transfer_;
 

@@ -61,9 +61,7 @@ class Memory : Stage {
     if (l_.readback_bytes > 0) l_.readback_bytes += l_.fault_bytes();
     l_.memory.transfer = l_.readback_bytes;
     l_.memory.activations += l_.fault_bytes();
-    for (const Root& r : l_.roots) {
-      if (r.host && !r.constant) l_.memory.host += r.host_bytes;
-    }
+    assign_host_memory();
   }
 
   // What plans need besides: temporaries, of which number i of one node shares its buffer with
@@ -94,6 +92,47 @@ class Memory : Stage {
     const Root& r = l_.roots[i];
     return r.constant || r.state || r.input || r.cross_block || uploaded_.contains(i) ||
            g_.has_jumps;
+  }
+
+  // What only nodes on the CPU of one block use shares memory by lifetime, too.
+  void assign_host_memory() {
+    std::vector<bool> own(l_.roots.size(), g_.has_jumps);
+    for (const ValueId id : g_.outputs) {
+      if (g_.tensor(id) != nullptr) own[root(id)] = true;
+    }
+    for (size_t i = 0; i < l_.item_source.size(); ++i) {
+      if (l_.place[i] == Place::kItem) own[l_.item_source[i]] = true;
+    }
+    std::vector<graph::Lifetime> lifetimes(l_.roots.size());
+    for (auto& life : lifetimes) life.first = kNone;
+    for (uint32_t i = 0; i < g_.nodes.size(); ++i) {
+      if (l_.place[i] != Place::kCpu) continue;
+      const auto touch = [&](ValueId id) {
+        graph::Lifetime& life = lifetimes[root(id)];
+        life.first = std::min(life.first, i);
+        life.last = std::max(life.last, i);
+      };
+      each_read(i, touch);
+      each_write(i, touch);
+    }
+    std::vector<uint32_t> shared;
+    std::vector<graph::Lifetime> shared_lifetimes;
+    for (uint32_t i = 0; i < l_.roots.size(); ++i) {
+      const Root& r = l_.roots[i];
+      if (!r.host || r.constant) continue;
+      const bool stays = own[i] || r.gpu || r.state || r.input || r.cross_block;
+      if (stays || lifetimes[i].first == kNone) {
+        l_.memory.host += r.host_bytes;
+        continue;
+      }
+      lifetimes[i].bytes = std::max<uint64_t>(r.host_bytes, 1);
+      shared.push_back(i);
+      shared_lifetimes.push_back(lifetimes[i]);
+    }
+    const graph::SlotPlan plan = graph::assign_slots(shared_lifetimes);
+    for (size_t k = 0; k < shared.size(); ++k) l_.roots[shared[k]].host_slot = plan.slot[k];
+    l_.host_slot_bytes = plan.slot_bytes;
+    l_.memory.host += plan.total_bytes();
   }
 
   // Small tensors from the host go where the live scalars are, so that one write brings everything

@@ -1,0 +1,237 @@
+// Kernels over rows of f32.
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/cpu/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "pteryx/cpu/rows.cpp"
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "pteryx/cpu/rows.h"
+#include "pteryx/cpu/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace pteryx::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+using V = hn::Vec<Floats>;
+
+// Calls part(at, load, store) for all of `count` values, the last with fewer than a vector.
+template <class Map>
+HWY_INLINE void map_row(size_t count, float* to, const Map& map) {
+  const Floats d;
+  size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes)
+    hn::StoreU(map(i, [d](const float* from) HWY_ATTR { return hn::LoadU(d, from); }), d, to + i);
+  if (i == count) return;
+  const size_t rest = count - i;
+  const V v = map(i, [d, rest](const float* from) HWY_ATTR { return load_part(d, from, rest); });
+  store_part(v, d, to + i, rest);
+}
+
+// The sum of map(x) for a row; map(0) has to be 0 where the row does not fill its last vector.
+template <class Map>
+HWY_INLINE float sum_row(const float* x, size_t count, const Map& map) {
+  const Floats d;
+  V sum[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
+  size_t i = 0;
+  for (; i + 4 * kLanes <= count; i += 4 * kLanes) {
+    PTERYX_UNROLL for (size_t j = 0; j < 4; ++j) sum[j] =
+        hn::Add(sum[j], map(hn::LoadU(d, x + i + j * kLanes)));
+  }
+  for (; i + kLanes <= count; i += kLanes) sum[0] = hn::Add(sum[0], map(hn::LoadU(d, x + i)));
+  V all = hn::Add(hn::Add(sum[0], sum[1]), hn::Add(sum[2], sum[3]));
+  if (i < count) {
+    const auto used = hn::FirstN(d, count - i);
+    all = hn::Add(all, hn::IfThenElseZero(used, map(load_part(d, x + i, count - i))));
+  }
+  return hn::GetLane(hn::SumOfLanes(d, all));
+}
+
+void rms_norm_rows(const float* x, const float* weight, float eps, size_t rows, size_t width,
+                   float* y) {
+  const Floats d;
+  for (size_t row = 0; row < rows; ++row, x += width, y += width) {
+    const float squares = sum_row(x, width, [](V v) HWY_ATTR { return hn::Mul(v, v); });
+    const auto scale = hn::Set(d, 1.0F / std::sqrt(squares / static_cast<float>(width) + eps));
+    map_row(width, y, [&](size_t i, auto load) HWY_ATTR {
+      return hn::Mul(hn::Mul(load(x + i), scale), load(weight + i));
+    });
+  }
+}
+
+void layer_norm_rows(const float* x, const float* weight, const float* bias, float eps, size_t rows,
+                     size_t width, float* y) {
+  const Floats d;
+  const auto count = static_cast<float>(width);
+  for (size_t row = 0; row < rows; ++row, x += width, y += width) {
+    const V mean = hn::Set(d, sum_row(x, width, [](V v) HWY_ATTR { return v; }) / count);
+    const float squares = sum_row(x, width, [mean](V v) HWY_ATTR {
+      const V c = hn::Sub(v, mean);
+      return hn::Mul(c, c);
+    });
+    const V scale = hn::Set(d, 1.0F / std::sqrt(squares / count + eps));
+    map_row(width, y, [&](size_t i, auto load) HWY_ATTR {
+      V v = hn::Mul(hn::Sub(load(x + i), mean), scale);
+      if (weight != nullptr) v = hn::Mul(v, load(weight + i));
+      return bias != nullptr ? hn::Add(v, load(bias + i)) : v;
+    });
+  }
+}
+
+float largest_of(const float* x, size_t count) {
+  const Floats d;
+  V most = hn::Set(d, -std::numeric_limits<float>::infinity());
+  size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) most = hn::Max(most, hn::LoadU(d, x + i));
+  float largest = hn::GetLane(hn::MaxOfLanes(d, most));
+  for (; i < count; ++i) largest = x[i] > largest ? x[i] : largest;
+  return largest;
+}
+
+void softmax_rows(const float* x, size_t rows, size_t width, float* y) {
+  const Floats d;
+  for (size_t row = 0; row < rows; ++row, x += width, y += width) {
+    // A NaN that the maximum misses comes through exp into the sum, and so into all of the row.
+    const V most = hn::Set(d, largest_of(x, width));
+    map_row(width, y,
+            [&](size_t i, auto load) HWY_ATTR { return exp_of(d, hn::Sub(load(x + i), most)); });
+    const V scale = hn::Set(d, 1.0F / sum_row(y, width, [](V v) HWY_ATTR { return v; }));
+    map_row(width, y, [&](size_t i, auto load) HWY_ATTR { return hn::Mul(load(y + i), scale); });
+  }
+}
+
+void silu_times_all(const float* gate, const float* up, size_t count, float* y) {
+  const Floats d;
+  const V one = hn::Set(d, 1.0F);
+  map_row(count, y, [&](size_t i, auto load) HWY_ATTR {
+    const V g = load(gate + i);
+    return hn::Mul(hn::Div(g, hn::Add(one, exp_of(d, hn::Neg(g)))), load(up + i));
+  });
+}
+
+void exp_row(const float* x, size_t count, float* y) {
+  const Floats d;
+  map_row(count, y, [&](size_t i, auto load) HWY_ATTR { return exp_of(d, load(x + i)); });
+}
+
+void rotate_halves(const float* x, const float* cos, const float* sin, size_t heads, size_t size,
+                   float* y) {
+  const Floats d;
+  const size_t half = size / 2;
+  for (size_t head = 0; head < heads; ++head, x += size, y += size) {
+    size_t i = 0;
+    for (; i + kLanes <= half; i += kLanes) {
+      const V a = hn::LoadU(d, x + i);
+      const V b = hn::LoadU(d, x + half + i);
+      const V turned = hn::NegMulAdd(b, hn::LoadU(d, sin + i), hn::Mul(a, hn::LoadU(d, cos + i)));
+      hn::StoreU(
+          hn::MulAdd(a, hn::LoadU(d, sin + half + i), hn::Mul(b, hn::LoadU(d, cos + half + i))), d,
+          y + half + i);
+      hn::StoreU(turned, d, y + i);
+    }
+    for (; i < half; ++i) {
+      const float a = x[i];
+      const float b = x[half + i];
+      y[i] = a * cos[i] - b * sin[i];
+      y[half + i] = b * cos[half + i] + a * sin[half + i];
+    }
+  }
+}
+
+void rotate_neighbours(const float* x, const float* cos, const float* sin, size_t heads,
+                       size_t size, float* y) {
+  const Floats d;
+  const size_t half = size / 2;
+  for (size_t head = 0; head < heads; ++head, x += size, y += size) {
+    size_t i = 0;
+    for (; i + kLanes <= half; i += kLanes) {
+      V a;
+      V b;
+      hn::LoadInterleaved2(d, x + 2 * i, a, b);
+      const V c = hn::LoadU(d, cos + i);
+      const V s = hn::LoadU(d, sin + i);
+      hn::StoreInterleaved2(hn::NegMulAdd(b, s, hn::Mul(a, c)), hn::MulAdd(a, s, hn::Mul(b, c)), d,
+                            y + 2 * i);
+    }
+    for (; i < half; ++i) {
+      const float a = x[2 * i];
+      const float b = x[2 * i + 1];
+      y[2 * i] = a * cos[i] - b * sin[i];
+      y[2 * i + 1] = b * cos[i] + a * sin[i];
+    }
+  }
+}
+
+void halve_row(const float* x, size_t count, uint16_t* y) {
+  const Floats d;
+  const hn::Rebind<hwy::float16_t, Floats> d16;
+  const hn::Rebind<uint16_t, Floats> du16;
+  for (size_t i = 0; i < count; i += kLanes) {
+    const size_t rest = std::min(kLanes, count - i);
+    const V v = rest == kLanes ? hn::LoadU(d, x + i) : load_part(d, x + i, rest);
+    HWY_ALIGN uint16_t lanes[kLanes];
+    hn::Store(hn::BitCast(du16, hn::DemoteTo(d16, v)), du16, lanes);
+    std::memcpy(y + i, lanes, rest * sizeof(lanes[0]));
+  }
+}
+
+void widen_row(const uint16_t* x, size_t count, float* y) {
+  const Floats d;
+  const auto* from = reinterpret_cast<const hwy::float16_t*>(x);
+  size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) hn::StoreU(load_floats(d, from + i), d, y + i);
+  if (i < count) store_part(load_floats_part(d, from + i, count - i), d, y + i, count - i);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace pteryx::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace pteryx::cpu {
+HWY_EXPORT(rms_norm_rows);
+HWY_EXPORT(layer_norm_rows);
+HWY_EXPORT(softmax_rows);
+HWY_EXPORT(silu_times_all);
+HWY_EXPORT(exp_row);
+HWY_EXPORT(halve_row);
+HWY_EXPORT(widen_row);
+HWY_EXPORT(rotate_halves);
+HWY_EXPORT(rotate_neighbours);
+
+void rms_norm(const float* x, const float* weight, float eps, size_t rows, size_t width, float* y) {
+  HWY_DYNAMIC_DISPATCH(rms_norm_rows)(x, weight, eps, rows, width, y);
+}
+void layer_norm(const float* x, const float* weight, const float* bias, float eps, size_t rows,
+                size_t width, float* y) {
+  HWY_DYNAMIC_DISPATCH(layer_norm_rows)(x, weight, bias, eps, rows, width, y);
+}
+void softmax(const float* x, size_t rows, size_t width, float* y) {
+  HWY_DYNAMIC_DISPATCH(softmax_rows)(x, rows, width, y);
+}
+void silu_times(const float* gate, const float* up, size_t count, float* y) {
+  HWY_DYNAMIC_DISPATCH(silu_times_all)(gate, up, count, y);
+}
+void exp_all(const float* x, size_t count, float* y) { HWY_DYNAMIC_DISPATCH(exp_row)(x, count, y); }
+void to_f16(const float* x, size_t count, uint16_t* y) {
+  HWY_DYNAMIC_DISPATCH(halve_row)(x, count, y);
+}
+void from_f16(const uint16_t* x, size_t count, float* y) {
+  HWY_DYNAMIC_DISPATCH(widen_row)(x, count, y);
+}
+void rotate(const float* x, const float* cos, const float* sin, Pairs pairs, size_t heads,
+            size_t size, float* y) {
+  if (pairs == Pairs::kHalves) {
+    HWY_DYNAMIC_DISPATCH(rotate_halves)(x, cos, sin, heads, size, y);
+  } else {
+    HWY_DYNAMIC_DISPATCH(rotate_neighbours)(x, cos, sin, heads, size, y);
+  }
+}
+}  // namespace pteryx::cpu
+#endif

@@ -1,0 +1,31 @@
+// Kernels over rows of f32: norms, softmax, gated activations and rotations. Each call does a range
+// of rows or elements, so that threads can share the work; results do not depend on the ranges.
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace pteryx::cpu {
+
+// y = x / sqrt(mean(x^2) + eps) * weight, for `rows` rows of `width`.
+void rms_norm(const float* x, const float* weight, float eps, size_t rows, size_t width, float* y);
+// y = (x - mean) / sqrt(variance + eps) * weight + bias; weight and bias may be null.
+void layer_norm(const float* x, const float* weight, const float* bias, float eps, size_t rows,
+                size_t width, float* y);
+// Rows that are all minus infinity become NaN.
+void softmax(const float* x, size_t rows, size_t width, float* y);
+// y = gate / (1 + exp(-gate)) * up.
+void silu_times(const float* gate, const float* up, size_t count, float* y);
+void exp_all(const float* x, size_t count, float* y);
+// Between f32 and the bits of f16, rounded to nearest even.
+void to_f16(const float* x, size_t count, uint16_t* y);
+void from_f16(const uint16_t* x, size_t count, float* y);
+
+// Turns the heads of one token, [heads, size]; y may be x. Pairs are neighbours, with cos and sin
+// of size / 2 values, or halves of a head apart, with cos and sin of size values.
+enum class Pairs : unsigned char { kNeighbours, kHalves };
+void rotate(const float* x, const float* cos, const float* sin, Pairs pairs, size_t heads,
+            size_t size, float* y);
+
+}  // namespace pteryx::cpu

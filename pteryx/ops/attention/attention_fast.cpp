@@ -1,0 +1,82 @@
+// Attention on the CPU, with vectors and threads. SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+
+#include "pteryx/cpu/arena.h"
+#include "pteryx/cpu/attention.h"
+#include "pteryx/cpu/pool.h"
+#include "pteryx/ops/attention/attention.h"
+#include "pteryx/ops/float_rows.h"
+
+namespace pteryx::ops::attention {
+namespace {
+
+bool fits(const Node& n, const Attention& a) {
+  return !a.mask && a.rows > 0 && a.batch > 0 && a.size > 0 &&
+         a.size <= static_cast<int64_t>(cpu::kMostAttentionSize) && is_f32_or_f16(a.q) &&
+         is_f32_or_f16(a.k) && a.v.dtype == a.k.dtype && is_f32_or_f16(n.out());
+}
+
+cpu::Attention::Strides strides_of(const Strides& s) {
+  return {.row = static_cast<size_t>(s.row), .head = static_cast<size_t>(s.head)};
+}
+
+// An f16 tensor as f32.
+float* widened(const HostTensor& t, CpuContext& c) {
+  if (t.dtype == DType::kF32) return floats(t);
+  auto* const to = c.memory.take_array<float>(static_cast<size_t>(t.numel()));
+  load_floats(t, 0, static_cast<size_t>(t.numel()), to);
+  return to;
+}
+
+}  // namespace
+
+Result<bool> fast(const Node& n, const Host& host, CpuContext& c) {
+  const Places& at = places(n);
+  PTERYX_ASSIGN(const Attention a, read_attention(n));
+  if (!fits(n, a)) return false;
+  int64_t start = 0;
+  if (at.start != Places::kNone) {
+    PTERYX_ASSIGN(start, read_start(n, 0, at.k, at.start));
+  }
+  if (at.new_k != Places::kNone) {
+    PTERYX_ASSIGN(const CacheRows new_k, read_cache_rows(n, at.new_k, at.k));
+    PTERYX_ASSIGN(const CacheRows new_v, read_cache_rows(n, at.new_v, at.v));
+    write_cache_rows(host, new_k, start);
+    write_cache_rows(host, new_v, start);
+  }
+  const HostTensor y = host.host(n.out_id());
+  const std::byte* const keys = host.host(a.k.id).data;
+  const std::byte* const values = host.host(a.v.id).data;
+  const float* const q = widened(host.host(a.q.id), c);
+  float* const to =
+      is_f32(n.out()) ? floats(y) : c.memory.take_array<float>(static_cast<size_t>(y.numel()));
+  cpu::Attention call{
+      .kind = a.k.dtype == DType::kF16 ? cpu::CacheKind::kF16 : cpu::CacheKind::kF32,
+      .q_strides = strides_of(a.q_strides),
+      .k_strides = strides_of(a.k_strides),
+      .y_strides = strides_of(a.y_strides),
+      .causal = a.causal,
+      .rows = static_cast<size_t>(a.rows),
+      .heads = static_cast<size_t>(a.heads),
+      .group = static_cast<size_t>(a.group),
+      .size = static_cast<size_t>(a.size),
+      .start = static_cast<size_t>(start),
+      .context = static_cast<size_t>(a.keys == 0 ? start + a.rows : a.keys),
+      .scale = static_cast<float>(a.scale)};
+  const size_t own = (cpu::attention_scratch_bytes() + 63) / 64 * 64;
+  std::byte* const scratch = c.memory.take(own * c.pool.threads());
+  const auto element = static_cast<int64_t>(size_bytes(a.k.dtype));
+  for (int64_t b = 0; b < a.batch; ++b) {
+    call.q = q + a.q_strides.at(b, 0, 0);
+    call.keys = keys + a.k_strides.at(b, 0, 0) * element;
+    call.values = values + (a.v_first + b * a.k_strides.batch) * element;
+    call.y = to + a.y_strides.at(b, 0, 0);
+    c.pool.run(cpu::attention_blocks(call), [&](size_t block, size_t thread) {
+      cpu::attend(call, block, scratch + thread * own);
+    });
+  }
+  if (!is_f32(n.out())) store_floats(to, y, 0, static_cast<size_t>(y.numel()));
+  return true;
+}
+
+}  // namespace pteryx::ops::attention

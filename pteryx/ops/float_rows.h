@@ -1,0 +1,34 @@
+// Rows of f32 or f16 host tensors as f32, for fast CPU kernels. SPDX-License-Identifier:
+// BSD-3-Clause
+#pragma once
+
+#include <cstring>
+
+#include "pteryx/cpu/rows.h"
+#include "pteryx/ops/op.h"
+
+namespace pteryx::ops {
+
+inline bool is_f32(const Tensor& t) { return t.dtype == DType::kF32; }
+inline bool is_f32_or_f16(const Tensor& t) { return is_f32(t) || t.dtype == DType::kF16; }
+
+inline float* floats(const HostTensor& t) { return reinterpret_cast<float*>(t.data); }
+inline uint16_t* halves(const HostTensor& t) { return reinterpret_cast<uint16_t*>(t.data); }
+
+// Elements from `first` on.
+inline void load_floats(const HostTensor& from, int64_t first, size_t count, float* to) {
+  if (from.dtype == DType::kF16) {
+    cpu::from_f16(halves(from) + first, count, to);
+  } else {
+    std::memcpy(to, floats(from) + first, count * sizeof(float));
+  }
+}
+inline void store_floats(const float* from, const HostTensor& to, int64_t first, size_t count) {
+  if (to.dtype == DType::kF16) {
+    cpu::to_f16(from, count, halves(to) + first);
+  } else {
+    std::memcpy(floats(to) + first, from, count * sizeof(float));
+  }
+}
+
+}  // namespace pteryx::ops
