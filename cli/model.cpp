@@ -82,8 +82,8 @@ void add_model_arguments(CLI::App& app, ModelArguments& a) {
   add_run_options(app, a.run);
   app.get_option("--precision")->default_str("f16");
   add_choice(app, "--kv", a.kv, {{"f32", DType::kF32}, {"f16", DType::kF16}},
-             "element type of the KV cache; f16 halves its memory")
-      ->default_str("as in the file")
+             "element type of the KV cache")
+      ->default_str("f16 with --precision f16, else as in the file")
       ->group(app.get_option("--precision")->get_group());
 }
 

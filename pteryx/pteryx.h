@@ -142,7 +142,8 @@ struct LoadOptions {
   // That kernels on the CPU run with; 0: as many as this process may use cores. Sessions with the
   // same number share them.
   uint32_t threads = 0;
-  // Element type of KV caches, kF32 or kF16; none: as in the file. Applies to caches that attention
+  // Element type of KV caches, kF32 or kF16; none: kF16 where precision is and a cache can be, else
+  // as in the file. Applies to caches that attention
   // operators alone read and write; where no method has any, load fails (kUnsupported) and says
   // why.
   std::optional<DType> kv_cache = {};

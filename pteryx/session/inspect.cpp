@@ -248,7 +248,10 @@ Result<ProgramReport> inspect(const std::string& path, const InspectOptions& opt
     if (options.limits) passes.most_constant_bytes = most_constant_bytes(*options.limits);
     for (const fuse::SplitWeight& s : fuse::run_passes(*graph, ops::lookup(), passes))
       m.splits.push_back({weight_of(*graph, s.weight), s.parts});
-    if (options.precision == Precision::kF16) scales.convert(*graph);
+    if (options.precision == Precision::kF16) {
+      fuse::set_cache_type(*graph, DType::kF16);
+      scales.convert(*graph);
+    }
     m.nodes = graph->nodes.size();
     m.operators = count_operators(*graph);
     m.metadata = record.instructions.empty() && record.inputs.empty();

@@ -203,7 +203,10 @@ Status list_method(graph::Graph& g, const KernelOptions& options, HalfScales& sc
   fuse::run_passes(
       g, ops::lookup(),
       {.most_constant_bytes = most_constant_bytes(options.caps), .precision = precision});
-  if (precision == Precision::kF16) scales.convert(g);
+  if (precision == Precision::kF16) {
+    fuse::set_cache_type(g, DType::kF16);
+    scales.convert(g);
+  }
   const bool draws = fuse::append_sampling(g, ops::lookup());
   PTERYX_ASSIGN(const ops::PlanContext context,
                 make_context(options.caps, options.routes, precision));

@@ -153,24 +153,25 @@ Status SessionLoad::Impl::build_graphs() {
 }
 
 // A cache that methods share has one type: that of the file where one of them cannot take another.
+// What products may round is kept rounded, unless the caller says otherwise.
 Status SessionLoad::Impl::set_caches() {
-  if (!options.kv_cache) return {};
+  const bool halves = options.precision == Precision::kF16 && options.testing.fuse;
+  if (!options.kv_cache && !halves) return {};
+  const DType type = options.kv_cache.value_or(DType::kF16);
   std::set<graph::SharedPlace> fixed;
-  for (const Planned& p : planned) fuse::find_fixed_caches(p.graph, *options.kv_cache, fixed);
+  for (const Planned& p : planned) fuse::find_fixed_caches(p.graph, type, fixed);
   fuse::CacheTypes all;
   for (Planned& p : planned) {
-    const fuse::CacheTypes set = fuse::set_cache_type(p.graph, *options.kv_cache, fixed);
+    const fuse::CacheTypes set = fuse::set_cache_type(p.graph, type, fixed);
     if (all.others == 0 && !set.why.empty()) all.why = set.why;
     all.of_type += set.of_type;
     all.others += set.others;
-    if (set.others == 0) continue;
+    if (set.others == 0 || !options.kv_cache) continue;
     p.note = fmt::format("{} of {} KV caches of '{}' are not {}: {}", set.others,
-                         set.of_type + set.others, p.graph.method, pteryx::name(*options.kv_cache),
-                         set.why);
+                         set.of_type + set.others, p.graph.method, pteryx::name(type), set.why);
   }
-  if (all.of_type > 0) return {};
-  return unsupported(fmt::format("{}: no KV cache can be {}: {}", name,
-                                 pteryx::name(*options.kv_cache),
+  if (all.of_type > 0 || !options.kv_cache) return {};
+  return unsupported(fmt::format("{}: no KV cache can be {}: {}", name, pteryx::name(type),
                                  all.why.empty() ? "the program has none" : all.why));
 }
 

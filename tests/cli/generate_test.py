@@ -160,8 +160,10 @@ class KvCache(TestCase):
         def gpu_bytes(model, *options):
             return self.succeed_json("bench", model, "--json", "-p", "8", "-n", "4", "-r", "1", *options)["gpu_bytes"]
         plain = gpu_bytes(MODEL)
-        self.assertEqual(gpu_bytes(MODEL, "--kv", "f32"), plain)
-        self.assertEqual(plain - gpu_bytes(MODEL, "--kv", "f16"), self.STATE // 2)
+        self.assertEqual(gpu_bytes(MODEL, "--kv", "f16"), plain)
+        self.assertEqual(gpu_bytes(MODEL, "--kv", "f32") - plain, self.STATE // 2)
+        exact = gpu_bytes(MODEL, "--precision", "f32")
+        self.assertEqual(exact - gpu_bytes(MODEL, "--precision", "f32", "--kv", "f16"), self.STATE // 2)
         halves = self.folder / "halves.pte"
         self.assertEqual(tool("convert", FOLDER, "--kv", "f16", "-o", halves).returncode, OK)
         self.assertEqual(gpu_bytes(halves, "--kv", "f16"), gpu_bytes(halves))
@@ -170,8 +172,9 @@ class KvCache(TestCase):
     def test_perplexity(self):
         def perplexity(*options):
             return self.succeed_json("eval", MODEL, "--json", "--ids", *ids(range(3, 60)), *options)["perplexity"]
-        self.assertNotEqual(perplexity("--kv", "f16"), perplexity())
-        self.assertAlmostEqual(perplexity("--kv", "f16") / perplexity(), 1, delta=1e-3)
+        self.assertEqual(perplexity("--kv", "f16"), perplexity())
+        self.assertNotEqual(perplexity("--kv", "f16"), perplexity("--kv", "f32"))
+        self.assertAlmostEqual(perplexity("--kv", "f16") / perplexity("--kv", "f32"), 1, delta=1e-3)
 
     def test_refusals(self):
         self.assertIn("cache.pte: no KV cache can be f16: value ",

@@ -105,6 +105,21 @@ TEST(KvCache, InitialValuesAreConverted) {
   }
 }
 
+TEST(KvCache, IsRoundedWhereProductsMayBe) {
+  const std::string file = program(Initial::kNumbers, Readers::kAttention);
+  auto plain = load_bytes(file);
+  auto rounded = load_bytes(file, {.precision = Precision::kF16});
+  auto exact = load_bytes(file, {.precision = Precision::kF16, .kv_cache = DType::kF32});
+  ASSERT_TRUE(plain.ok() && rounded.ok() && exact.ok());
+  EXPECT_EQ(rounded->methods()[0].state_bytes, plain->methods()[0].state_bytes / 2);
+  EXPECT_EQ(exact->methods()[0].state_bytes, plain->methods()[0].state_bytes);
+  // Where it cannot be, nobody asked.
+  auto fixed =
+      load_bytes(program(Initial::kNumbers, Readers::kAlsoRelu), {.precision = Precision::kF16});
+  ASSERT_TRUE(fixed.ok()) << fixed.status().message();
+  EXPECT_EQ(fixed->methods()[0].note, "");
+}
+
 // Contexts on both sides of those where keys are split over workgroups, back and forth: what
 // workgroups count is 0 again after each of them.
 TEST(KvCache, LongContextsAgreeWithTheCpu) {
