@@ -152,7 +152,7 @@ Runner::Runner(graph::Graph g, const RunOptions& options) : constants_(device(),
   states_.begin(constants_);
   method_ = std::make_unique<exec::Method>(std::move(g), std::move(layout),
                                            exec::Method::States{states_, std::move(roots)}, context,
-                                           constants_, kRecordings);
+                                           constants_, kRecordings, exec::CpuKernels{});
   must(blocking::load(*method_, *device()));
   run();
   const uint64_t before = device()->counters().dispatches;

@@ -62,9 +62,9 @@ class LoadedGraph {
     PTERYX_ASSIGN(Layout layout, make_layout(g, context, options));
     PTERYX_ASSIGN(std::vector<exec::StateRoot> roots, states_.add(g, layout));
     states_.begin(constants_);
-    method_ = std::make_unique<exec::Method>(std::move(g), std::move(layout),
-                                             exec::Method::States{states_, std::move(roots)},
-                                             std::move(context), constants_, kRecordings);
+    method_ = std::make_unique<exec::Method>(
+        std::move(g), std::move(layout), exec::Method::States{states_, std::move(roots)},
+        std::move(context), constants_, kRecordings, exec::CpuKernels{cpu::shared_pool(2)});
     return blocking::load(*method_, *device);
   }
 
