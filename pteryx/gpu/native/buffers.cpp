@@ -92,7 +92,7 @@ Result<bool> NativeDevice::settled(BufferId buffer) {
   PTERYX_TRY(errors_.take());
   if (buffer == BufferId::kNone) return memory_error("the device has no ids left for buffers");
   BufferSlot* const slot = buffers_.find(buffer);
-  if (slot == nullptr) return unknown("the buffer asked about");
+  if (slot == nullptr) return not_on_this_device("the buffer asked about");
   if (!slot->failure.ok()) return again(slot->failure);
   return step_writes(*slot);
 }
@@ -101,16 +101,9 @@ Status NativeDevice::check_write(BufferId buffer, uint64_t offset, uint64_t size
                                  BufferSlot*& slot) {
   PTERYX_TRY(errors_.take());
   slot = buffers_.find(buffer);
-  if (slot == nullptr) return unknown("the buffer written");
+  if (slot == nullptr) return not_on_this_device("the buffer written");
   if (!slot->failure.ok()) return again(slot->failure);
-  if (offset % 4 != 0 || !in_range(offset, align_up(size, 4), slot->size)) {
-    return invalid_argument(fmt::format("write of {} bytes at {} does not fit buffer '{}' of {}",
-                                        size, offset, slot->label, slot->size));
-  }
-  if (slot->reading != Ticket::kNone) {
-    return invalid_argument(fmt::format("write to buffer '{}' while it is read", slot->label));
-  }
-  return ok_status();
+  return gpu::check_write(slot->checked(), offset, size);
 }
 
 Status NativeDevice::write(BufferId buffer, uint64_t offset, Bytes bytes) {

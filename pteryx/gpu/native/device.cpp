@@ -27,7 +27,7 @@ uint64_t nanoseconds_since(Clock::time_point start) {
 
 Status NativeDevice::check(const Dispatch& d) {
   const PipelineSlot* const pipeline = pipelines_.find(d.pipeline);
-  if (pipeline == nullptr) return unknown("the pipeline of a dispatch");
+  if (pipeline == nullptr) return not_on_this_device("the pipeline of a dispatch");
   if (pipeline->state == PipelineState::kFailed) return again(pipeline->failure);
   if (pipeline->state == PipelineState::kCompiling) {
     return invalid_argument(
@@ -35,7 +35,7 @@ Status NativeDevice::check(const Dispatch& d) {
   }
   const BindGroupSlot* const bindings = bind_groups_.find(d.bindings);
   if (bindings == nullptr) {
-    return unknown(fmt::format("the bind group for shader '{}'", pipeline->label));
+    return not_on_this_device(fmt::format("the bind group for shader '{}'", pipeline->label));
   }
   if (!bindings->failure.ok()) return again(bindings->failure);
   if (std::max({d.grid.x, d.grid.y, d.grid.z}) > caps_.max_workgroups_per_dim) {
@@ -49,27 +49,11 @@ Status NativeDevice::check(const Dispatch& d) {
 Status NativeDevice::check(const Copy& c) {
   const BufferSlot* const src = buffers_.find(c.src);
   const BufferSlot* const dst = buffers_.find(c.dst);
-  if (src == nullptr) return unknown("the source of a copy");
-  if (dst == nullptr) return unknown("the target of a copy");
+  if (src == nullptr) return not_on_this_device("the source of a copy");
+  if (dst == nullptr) return not_on_this_device("the target of a copy");
   if (!src->failure.ok()) return again(src->failure);
   if (!dst->failure.ok()) return again(dst->failure);
-  const bool aligned = c.src_offset % 4 == 0 && c.dst_offset % 4 == 0 && c.size % 4 == 0;
-  if (!aligned || !in_range(c.src_offset, c.size, src->size) ||
-      !in_range(c.dst_offset, c.size, dst->size)) {
-    return invalid_argument(fmt::format(
-        "copy of {} bytes from {} of '{}' ({} bytes) to {} of '{}' ({} bytes): out of "
-        "range or not a multiple of 4",
-        c.size, c.src_offset, src->label, src->size, c.dst_offset, dst->label, dst->size));
-  }
-  if (src->kind != BufferKind::kStorage || c.src == c.dst) {
-    return invalid_argument(
-        fmt::format("copy from '{}' to '{}': the source must be another buffer, of kind storage",
-                    src->label, dst->label));
-  }
-  if (dst->reading != Ticket::kNone) {
-    return invalid_argument(fmt::format("copy to buffer '{}' while it is read", dst->label));
-  }
-  return ok_status();
+  return check_copy(c, src->checked(), dst->checked());
 }
 
 Status NativeDevice::submit(std::span<const Dispatch> dispatches, std::span<const Copy> copies) {
@@ -167,18 +151,9 @@ Result<Ticket> NativeDevice::read(BufferId buffer, uint64_t offset, uint64_t siz
 Result<Ticket> NativeDevice::begin_read(BufferId buffer, uint64_t offset, uint64_t size) {
   PTERYX_TRY(errors_.take());
   BufferSlot* const slot = buffers_.find(buffer);
-  if (slot == nullptr) return unknown("the buffer read");
+  if (slot == nullptr) return not_on_this_device("the buffer read");
   if (!slot->failure.ok()) return again(slot->failure);
-  if (slot->kind != BufferKind::kReadback || slot->reading != Ticket::kNone) {
-    return invalid_argument(fmt::format("buffer '{}' {}", slot->label,
-                                        slot->kind != BufferKind::kReadback
-                                            ? "is not of kind readback, so it cannot be read"
-                                            : "is being read already"));
-  }
-  if (!in_range(offset, size, slot->size)) {
-    return invalid_argument(fmt::format("read of {} bytes at {} does not fit buffer '{}' of {}",
-                                        size, offset, slot->label, slot->size));
-  }
+  PTERYX_TRY(check_read(slot->checked(), offset, size));
   const Ticket ticket = reads_.insert({.buffer = buffer, .offset = offset, .size = size});
   if (ticket == Ticket::kNone) return memory_error("the device has no ids left for reads");
   ReadSlot& read = *reads_.find(ticket);
@@ -220,7 +195,7 @@ Status NativeDevice::failure(const ReadSlot& read) {
 Result<bool> NativeDevice::done(Ticket ticket) {
   const Lock lock(gate_);
   ReadSlot* const read = reads_.find(ticket);
-  if (read == nullptr) return unknown("the read asked about");
+  if (read == nullptr) return not_on_this_device("the read asked about");
   if (!step(*read, 0)) return false;
   PTERYX_TRY(failure(*read));
   return true;

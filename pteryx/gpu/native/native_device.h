@@ -13,14 +13,15 @@
 #include <unordered_map>
 #include <vector>
 
+#include "pteryx/gpu/buffer_checks.h"
 #include "pteryx/gpu/device.h"
 #include "pteryx/gpu/native/blob_cache.h"
 #include "pteryx/gpu/native/errors.h"
 #include "pteryx/gpu/native/gate.h"
 #include "pteryx/gpu/native/hasher.h"
 #include "pteryx/gpu/native/instance.h"
-#include "pteryx/gpu/native/slots.h"
 #include "pteryx/gpu/native/upload.h"
+#include "pteryx/gpu/slots.h"
 
 namespace pteryx::gpu::native {
 
@@ -85,6 +86,10 @@ class NativeDevice final : public Device {
     Status failure;
     Ticket reading = Ticket::kNone;  // WebGPU maps a buffer once at a time
     std::vector<SourceWrite> writes;
+
+    CheckedBuffer checked() const {
+      return {.label = label, .size = size, .kind = kind, .reading = reading != Ticket::kNone};
+    }
   };
   // 128 bits of hash stand for the text: no two shaders of a process share them.
   struct PipelineKeyHash {
@@ -131,10 +136,6 @@ class NativeDevice final : public Device {
 
   NativeDevice(std::shared_ptr<const Instance> instance, Caps caps, Checks checks);
   // The error of an object, for one more who uses it.
-  static Status unknown(std::string_view what) {
-    return invalid_argument(std::string(what) + " is not on this device");
-  }
-  static Status again(const Status& s) { return {s.code(), std::string(s.message())}; }
   const Functions& fn() const { return provider().fn(); }
   ErrorScope scope() const { return {provider(), instance_->handle(), device_.get()}; }
   void poll(WGPUFuture future, uint64_t timeout_ns);

@@ -67,7 +67,7 @@ void NativeDevice::destroy(TimerId timer) {
 
 Status NativeDevice::check_timer(const Timing& timing, size_t passes) {
   TimerSlot* const slot = timers_.find(timing.timer);
-  if (slot == nullptr) return unknown("the timer of a submit");
+  if (slot == nullptr) return not_on_this_device("the timer of a submit");
   if (!slot->failure.ok()) return again(slot->failure);
   if (buffers_.find(slot->readback)->reading != Ticket::kNone)
     return invalid_argument("a submit is timed while the times of the one before are read");
@@ -110,7 +110,7 @@ void NativeDevice::resolve(WGPUCommandEncoder encoder, const TimerSlot& timer) {
 Result<Ticket> NativeDevice::read_times(TimerId timer) {
   const Lock lock(gate_);
   const TimerSlot* const slot = timers_.find(timer);
-  if (slot == nullptr) return unknown("the timer read");
+  if (slot == nullptr) return not_on_this_device("the timer read");
   if (!slot->failure.ok()) return again(slot->failure);
   return begin_read(slot->readback, 0, slot->used * kPassBytes);
 }

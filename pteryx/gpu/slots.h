@@ -9,7 +9,7 @@
 
 #include "pteryx/base/status.h"
 
-namespace pteryx::gpu::native {
+namespace pteryx::gpu {
 
 // An id is a slot's number plus one in the low bits and how often the slot was reused in the high
 // bits. A T stays where it is until erase. Reusing a slot allocates nothing.
@@ -73,4 +73,4 @@ class Slots {
   std::vector<uint32_t> free_;
 };
 
-}  // namespace pteryx::gpu::native
+}  // namespace pteryx::gpu
