@@ -34,6 +34,7 @@ struct Caps {
   bool timestamps = false;
   double timestamp_ns = 1;  // of one tick
   bool software = false;    // a CPU pretending
+  bool cpu = false;         // no GPU at all: host memory and no shaders, see cpu_device.h
   // The library checks every access of a shader to memory: always in browsers, and natively where
   // DeviceOptions ask for it. Kernels are correct either way, and chosen by what it costs.
   bool bounds_checks = true;
@@ -53,8 +54,8 @@ struct Caps {
   uint32_t uniform_alignment = 256;
   uint32_t storage_alignment = 256;
 
-  std::string adapter;   // "llvmpipe (LLVM 15.0.6, 256 bits)"
-  std::string provider;  // "dawn", "wgpu"
+  std::string adapter;   // "llvmpipe (LLVM 15.0.6, 256 bits)"; of a CPU, its name
+  std::string provider;  // "dawn", "wgpu"; "" of a CPU
   std::string driver;
   std::string masked;  // what DeviceOptions::disable took away, for doctor
 };
