@@ -147,7 +147,7 @@ Runner::Runner(graph::Graph g, const RunOptions& options) : constants_(device(),
   const std::string routes =
       options.routes.empty() ? gpu::variable("PTERYX_ROUTE") : options.routes;
   const ops::PlanContext context = must(make_context(device()->caps(), routes, options.precision));
-  Layout layout = must(make_layout(g, context, {}));
+  Layout layout = must(make_layout(g, context));
   std::vector<exec::StateRoot> roots = must(states_.add(g, layout));
   states_.begin(constants_);
   method_ = std::make_unique<exec::Method>(std::move(g), std::move(layout),

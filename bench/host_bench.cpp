@@ -46,7 +46,7 @@ void load(benchmark::State& state) {
   for (auto _ : state) {
     const auto program = program::Program::parse(file.bytes());
     const auto g = graph::build_graph(*program, program->methods()[0], ops::lookup());
-    const auto layout = make_layout(*g, *context, {});
+    const auto layout = make_layout(*g, *context);
     if (!layout.ok()) state.SkipWithError(std::string(layout.status().message()).c_str());
     benchmark::DoNotOptimize(layout);
   }

@@ -89,9 +89,7 @@ double deviation(const std::vector<double>& v) {
 }
 
 void print_table(const OpenedModel& m, const std::vector<Row>& rows, uint64_t bytes) {
-  print("GPU: {} ({}), {:.1f} MiB of its memory in use, loaded in {:.0f} ms\n",
-        m.device->caps().adapter, m.device->caps().provider, static_cast<double>(bytes) / (1 << 20),
-        m.load_ms);
+  print("{}\n", load_header(m.device->caps(), bytes, m.load_ms));
   print("{:>12}  {:>8}  {:>20}  {:>10}  {:>9}\n", "test", "context", "tokens/s", "best", "host us");
   for (const Row& r : rows) {
     print("{:>12}  {:>8}  {:>20}  {:>10.1f}  {:>9}\n", r.test, r.context,
@@ -101,7 +99,7 @@ void print_table(const OpenedModel& m, const std::vector<Row>& rows, uint64_t by
 }
 
 json as_json(const OpenedModel& m, const std::vector<Row>& rows, uint64_t bytes) {
-  json j = {{"gpu", m.device->caps().adapter},
+  json j = {{device_key(m.device->caps()), m.device->caps().adapter},
             {"provider", m.device->caps().provider},
             {"gpu_bytes", bytes},
             {"load_ms", m.load_ms},

@@ -199,7 +199,7 @@ class Chat {
     PTERYX_ASSIGN(const int64_t used, session_.used());
     const gpu::Caps& caps = opened_.device->caps();
     print("{:<20}{}\n", "model", printable(options_.model.path));
-    print("{:<20}{} through {}\n", "GPU", caps.adapter, caps.provider);
+    print("{:<20}{}\n", caps.cpu ? "CPU" : "GPU", device_text(caps));
     print("{:<20}{} of {} tokens used\n", "context", used, session_.context());
     print("{:<20}{}\n", "messages", session_.messages().size());
     print_settings();

@@ -35,7 +35,7 @@ constexpr std::array<Entry, 10> kCommands = {{
     {ChatVerb::kSet, "/set", "", Argument::kOptional, "[NAME VALUE]",
      "Show or change how answers are sampled"},
     {ChatVerb::kInfo, "/info", "", Argument::kNone, "",
-     "Show the model, the GPU, the context and the settings"},
+     "Show the model, the device, the context and the settings"},
     {ChatVerb::kSave, "/save", "", Argument::kRequired, "FILE",
      "Save the conversation to a JSON file"},
     {ChatVerb::kLoad, "/load", "", Argument::kRequired, "FILE",

@@ -1,13 +1,6 @@
 // Shared parts of the subcommands. SPDX-License-Identifier: BSD-3-Clause
 #include "command.h"
 
-#include <algorithm>
-#include <array>
-#include <cstdio>
-
-#include <unistd.h>
-
-#include "cache.h"
 #include "interrupt.h"
 
 #include "pteryx/base/excerpt.h"
@@ -17,17 +10,9 @@
 
 namespace pteryx::cli {
 
-void add_device_options(CLI::App& app, RunOptions& o) {
-  app.add_option("--adapter", o.device.adapter,
-                 "GPU to use: its number or part of its name in `pteryx doctor`, or 'software'")
-      ->type_name("NAME");
-  add_choice(app, "--provider", o.device.provider, {{"dawn", "dawn"}, {"wgpu", "wgpu"}},
-             "WebGPU library to use");
-}
-
 void add_run_options(CLI::App& app, RunOptions& o) {
   const std::string before = app.option_defaults()->get_group();
-  app.option_defaults()->group("GPU and precision");
+  app.option_defaults()->group("Device and precision");
   add_device_options(app, o);
   add_choice(app, "--precision", o.precision, {{"f32", Precision::kF32}, {"f16", Precision::kF16}},
              "precision of matrix products; f16 rounds their operands where that is faster (sums "
@@ -35,7 +20,6 @@ void add_run_options(CLI::App& app, RunOptions& o) {
   add_data_option(app, o.data_files);
   add_number<uint64_t>(app, "--memory-limit", o.memory_limit_mib, {0, uint64_t{1} << 30},
                        "refuse to load what needs more GPU memory than this, in MiB; 0: no limit");
-  app.add_flag("--cpu", o.cpu_only, "run on the CPU every operator that has a CPU kernel");
   app.add_option("--route", o.routes, "kernel routes to force, for tests, e.g. matmul:naive")
       ->type_name("ROUTE,...");
   traits(app.get_option("--precision")).variable = "PTERYX_PRECISION";
@@ -46,9 +30,8 @@ void add_run_options(CLI::App& app, RunOptions& o) {
 
 void read_environment(CLI::App& app, RunOptions& o) {
   // Of the chosen command only: CLI11 would look at the variables for all of them.
-  app.parse_complete_callback([&o] {
-    o.device = gpu::options_from_environment(std::move(o.device));
-    o.device.pipeline_cache.folder = pipeline_folder();
+  app.parse_complete_callback([&app, &o] {
+    choose_device(app, o);
     if (o.routes.empty()) o.routes = gpu::variable("PTERYX_ROUTE");
     const std::string precision = gpu::variable("PTERYX_PRECISION");
     if (!o.precision && !precision.empty()) {
@@ -59,7 +42,6 @@ void read_environment(CLI::App& app, RunOptions& o) {
       }
       o.precision = *parsed;
     }
-    gpu::show_software_driver(o.device.adapter, PTERYX_SOFTWARE_ICD);  // no thread exists yet
   });
 }
 
@@ -70,73 +52,6 @@ void add_data_option(CLI::App& app, std::vector<std::string>& files) {
       ->type_name("FILE");
 }
 
-namespace {
-
-// Holds what WebGPU libraries and drivers write to stderr while they look for GPUs; shown only on
-// failure.
-class QuietStderr {
- public:
-  QuietStderr() : kept_(dup(STDERR_FILENO)), file_(std::tmpfile()) {
-    if (file_ != nullptr && kept_ >= 0) dup2(fileno(file_), STDERR_FILENO);
-  }
-  ~QuietStderr() {
-    std::fflush(stderr);
-    if (kept_ >= 0) {
-      dup2(kept_, STDERR_FILENO);
-      close(kept_);
-    }
-    if (file_ == nullptr) return;
-    if (show_ && std::fseek(file_, 0, SEEK_SET) == 0) copy_to_stderr();
-    std::fclose(file_);
-  }
-  QuietStderr(const QuietStderr&) = delete;
-  QuietStderr& operator=(const QuietStderr&) = delete;
-  void show() { show_ = true; }
-
- private:
-  void copy_to_stderr() const {
-    std::array<char, 4096> text{};
-    for (size_t n = 1; n > 0;) {
-      n = std::fread(text.data(), 1, text.size(), file_);
-      std::fwrite(text.data(), 1, n, stderr);
-    }
-  }
-
-  int kept_;
-  std::FILE* file_;
-  bool show_ = false;
-};
-
-}  // namespace
-
-Result<std::shared_ptr<gpu::Device>> open_gpu(const RunOptions& o, Progress* progress) {
-  if (progress != nullptr) progress->begin("opening the GPU");
-  QuietStderr quiet;
-  auto device = gpu::open_device(o.device);
-  if (device.ok()) {
-    if (progress != nullptr) watch_compilation(*progress, *device);
-    return device;
-  }
-  quiet.show();
-  Status problem = device_error(std::string(device.status().message()));
-  if (o.device.library.empty()) return problem;
-  return std::move(problem).during("using the library that PTERYX_WEBGPU_LIBRARY names");
-}
-
-void watch_compilation(Progress& progress, const std::shared_ptr<gpu::Device>& device) {
-  const uint64_t before = device->counters().pipelines_created;
-  progress.watch("compiling shaders", [device, before]() -> Progress::Share {
-    const gpu::Counters now = device->counters();
-    const uint64_t total = now.pipelines_created - before;
-    return {.done = total - std::min(total, now.pipelines_compiling), .total = total};
-  });
-}
-
-std::vector<gpu::ProviderReport> survey(const RunOptions& o) {
-  const QuietStderr quiet;
-  return gpu::survey(o.device);
-}
-
 LoadOptions load_options(const RunOptions& o, std::shared_ptr<gpu::Device> device,
                          Progress* progress) {
   LoadOptions options;
@@ -144,7 +59,6 @@ LoadOptions load_options(const RunOptions& o, std::shared_ptr<gpu::Device> devic
   options.device = std::move(device);
   options.testing.routes = o.routes;
   options.precision = o.precision.value_or(Precision::kF32);
-  options.cpu_only = o.cpu_only;
   options.memory_limit = o.memory_limit_mib << 20;
   options.progress = [progress](std::string_view what, uint64_t done, uint64_t total) {
     if (progress != nullptr) {

@@ -1,4 +1,4 @@
-// What the subcommands share: opening the GPU, options of a run, and their list.
+// What the subcommands share: options of a run, and their list.
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
@@ -11,6 +11,7 @@
 #include <CLI/CLI.hpp>
 
 #include "arguments.h"
+#include "device.h"
 #include "output.h"
 #include "progress.h"
 
@@ -21,26 +22,20 @@ namespace pteryx::cli {
 
 // Where and how to run, the same for every subcommand that runs something.
 struct RunOptions {
-  gpu::DeviceOptions device;
+  std::optional<DeviceChoice> choice;
+  gpu::DeviceOptions device;  // of the GPU
   std::string routes;
   std::optional<Precision> precision;
   std::vector<std::string> data_files;
-  bool cpu_only = false;
   uint64_t memory_limit_mib = 0;  // 0: none
 };
-void add_device_options(CLI::App& app, RunOptions& o);  // which GPU
 void add_run_options(CLI::App& app, RunOptions& o);
 // Lets the environment fill, once the command is chosen and parsed, what its options left empty.
 void read_environment(CLI::App& app, RunOptions& o);
 void add_data_option(CLI::App& app, std::vector<std::string>& files);
 // `progress` (null: none) shows what takes long.
-Result<std::shared_ptr<gpu::Device>> open_gpu(const RunOptions& o, Progress* progress);
-// Lets the line tell how many of the shaders asked for from now on are compiled.
-void watch_compilation(Progress& progress, const std::shared_ptr<gpu::Device>& device);
 LoadOptions load_options(const RunOptions& o, std::shared_ptr<gpu::Device> device,
                          Progress* progress);
-// gpu::survey() without the libraries' own output.
-std::vector<gpu::ProviderReport> survey(const RunOptions& o);
 
 // For what says how far it is: shows it, and stops it when the user does.
 std::function<bool(uint64_t done, uint64_t total)> follow(Progress& progress);

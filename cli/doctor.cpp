@@ -85,61 +85,97 @@ void print_adapter(size_t number, const gpu::AdapterReport& a) {
         c.sizes.processors, c.sizes.invocations);
 }
 
-int run(bool as_json) {
-  RunOptions options;
-  options.device = gpu::options_from_environment();
-  // Whatever adapter is asked for, all of them are shown.
-  gpu::show_software_driver("", PTERYX_SOFTWARE_ICD);
-  const std::vector<gpu::ProviderReport> providers = survey(options);
-  const auto device = open_gpu(options, nullptr);
-  bool usable = false;
+// What a run without options would use, and why it is not a GPU.
+struct Found {
+  std::shared_ptr<gpu::Device> device;  // null: nothing can be used
+  Status problem;                       // with GPUs
+};
+
+Found find_device(const RunOptions& options) {
+  auto device = open_device(options, nullptr);
+  if (!device.ok()) return {.device = nullptr, .problem = std::move(device).status()};
+  const bool instead = (*device)->caps().cpu && options.choice != DeviceChoice::kCpu;
+  return {.device = *device, .problem = instead ? gpu_problem(options) : Status()};
+}
+
+json providers_json(const std::vector<gpu::ProviderReport>& providers) {
   json list = json::array();
-  size_t number = 0;
   for (const gpu::ProviderReport& p : providers) {
     json adapters = json::array();
-    if (!as_json) {
-      print("{}{}{}\n", p.provider, p.version.empty() ? "" : " " + p.version,
-            p.library.empty() ? "" : "  " + p.library);
-      if (!p.problem.empty()) print("  {}\n", p.problem);
-      number = 0;
-    }
-    for (const gpu::AdapterReport& a : p.adapters) {
-      usable = usable || a.problem.empty();
-      adapters.push_back(adapter_json(a));
-      if (!as_json) print_adapter(number++, a);
-    }
+    for (const gpu::AdapterReport& a : p.adapters) adapters.push_back(adapter_json(a));
     list.push_back({{"provider", p.provider},
                     {"library", p.library},
                     {"version", p.version},
                     {"problem", p.problem},
                     {"adapters", adapters}});
   }
-  if (as_json) {
-    json whole = {{"providers", list}};
-    if (device.ok())
-      whole["default"] = {{"adapter", (*device)->caps().adapter},
-                          {"provider", (*device)->caps().provider},
-                          {"capabilities", capabilities_json((*device)->caps())},
-                          {"limits", limits_json((*device)->caps())},
-                          {"sizes", sizes_json((*device)->caps())}};
-    else
-      whole["problem"] = device.status().message();
-    print_json(whole);
-  } else if (device.ok()) {
-    print("\nPteryx would use {} through {}.\n", (*device)->caps().adapter,
-          (*device)->caps().provider);
+  return list;
+}
+
+json default_json(const gpu::Caps& c) {
+  if (c.cpu) return {{"cpu", c.adapter}};
+  return {{"adapter", c.adapter},
+          {"provider", c.provider},
+          {"capabilities", capabilities_json(c)},
+          {"limits", limits_json(c)},
+          {"sizes", sizes_json(c)}};
+}
+
+void print_providers(const std::vector<gpu::ProviderReport>& providers) {
+  for (const gpu::ProviderReport& p : providers) {
+    print("{}{}{}\n", p.provider, p.version.empty() ? "" : " " + p.version,
+          p.library.empty() ? "" : "  " + p.library);
+    if (!p.problem.empty()) print("  {}\n", p.problem);
+    for (size_t i = 0; i < p.adapters.size(); ++i) print_adapter(i, p.adapters[i]);
   }
-  if (!device.ok()) note("pteryx: {}\n", printable(device.status().message()));
-  return device.ok() && usable ? kSuccess : kNoGpu;
+}
+
+void print_choice(const RunOptions& options, const Found& found) {
+  const gpu::Caps& caps = found.device->caps();
+  if (!caps.cpu) {
+    print("\nPteryx would use {}.\n", device_text(caps));
+    return;
+  }
+  if (options.choice == DeviceChoice::kCpu) {
+    print("\nPTERYX_DEVICE asks for the CPU.\n");
+  } else {
+    print("\n{}\nSoftware GPUs are used only where they are asked for: --adapter software.\n",
+          printable(found.problem.message()));
+  }
+  print("Pteryx would use the CPU: {}.\n", device_text(caps));
+}
+
+int run(const RunOptions& options, bool as_json) {
+  const std::vector<gpu::ProviderReport> providers = survey(options);
+  const Found found = find_device(options);
+  if (as_json) {
+    json whole = {{"providers", providers_json(providers)}};
+    if (found.device != nullptr) whole["default"] = default_json(found.device->caps());
+    if (!found.problem.ok()) whole["problem"] = found.problem.message();
+    print_json(whole);
+  } else {
+    print_providers(providers);
+    if (found.device != nullptr) print_choice(options, found);
+  }
+  if (found.device != nullptr) return kSuccess;
+  note("pteryx: {}\n", printable(found.problem.message()));
+  return kNoGpu;
 }
 
 }  // namespace
 
 void add_doctor(CLI::App& app, Action& action) {
   auto as_json = std::make_shared<bool>(false);
-  CLI::App* sub = app.add_subcommand("doctor", "Show WebGPU libraries, GPUs and what they can do");
+  CLI::App* sub = app.add_subcommand(
+      "doctor", "Show WebGPU libraries, GPUs, what they can do, and what a run would use");
   add_json(*sub, *as_json, "print as JSON");
-  sub->callback([as_json, &action] { action = [as_json] { return run(*as_json); }; });
+  sub->callback([as_json, &action] {
+    RunOptions options{.choice = device_of_environment(),
+                       .device = gpu::options_from_environment()};
+    // Whatever adapter is asked for, all of them are shown.
+    gpu::show_software_driver("", PTERYX_SOFTWARE_ICD);
+    action = [as_json, options] { return run(options, *as_json); };
+  });
 }
 
 }  // namespace pteryx::cli

@@ -73,7 +73,7 @@ Result<Prompt> encode(const Options& o, const llm::Model& model, std::string tex
 
 void print_timings(const OpenedModel& m, const llm::Generator& g) {
   const llm::Timings& t = g.timings();
-  note("\n{} through {}\n", m.device->caps().adapter, m.device->caps().provider);
+  note("\n{}\n", device_text(m.device->caps()));
   note("load     {:>8.0f} ms\n", m.load_ms);
   note("prompt   {:>8.1f} ms  {:>6} tokens  {:>9.1f} tokens/s\n", t.prompt_ms,
        t.prompt_tokens - t.cached_tokens, t.prompt_speed());

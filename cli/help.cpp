@@ -174,7 +174,8 @@ std::string man_page(const CLI::App& app) {
       ".SH EXIT STATUS\n.TP\n.B 0\nsuccess\n.TP\n.B 1\nthe run failed, or its output could not be "
       "written\n.TP\n.B 2\nwrong usage: an option, an input or a token id\n.TP\n.B 3\na file "
       "cannot "
-      "be read, written or used\n.TP\n.B 4\nthere is no usable GPU\n.TP\n.B 130\ninterrupted\n";
+      "be read, written or used\n.TP\n.B 4\nthere is no usable GPU where one was asked "
+      "for\n.TP\n.B 130\ninterrupted\n";
   return page;
 }
 

@@ -91,7 +91,7 @@ Result<OpenedModel> open_model(const ModelArguments& a, Progress& progress) {
   const auto start = std::chrono::steady_clock::now();
   PTERYX_ASSIGN(convert::ProgramFile program, open_program(a.path, progress));
   OpenedModel opened;
-  PTERYX_ASSIGN(opened.device, open_gpu(a.run, &progress));
+  PTERYX_ASSIGN(opened.device, open_device(a.run, &progress));
   auto model = load(program.path(), a, opened.device, progress);
   const bool unusable = !model.ok() && (model.status().code() == Code::kInvalidProgram ||
                                         model.status().code() == Code::kIo);
@@ -167,7 +167,7 @@ nlohmann::json generation_json(const OpenedModel& m, const llm::Generator& g, ui
           {"load_ms", m.load_ms},
           {"prompt_ms", t.prompt_ms},
           {"decode_ms", t.decode_ms},
-          {"gpu", m.device->caps().adapter}};
+          {device_key(m.device->caps()), m.device->caps().adapter}};
 }
 
 Result<std::vector<TokenId>> encode_text(const llm::Model& model, const std::string& path,

@@ -43,8 +43,7 @@ class Profiling {
 
   // Of the GPU, to compare with. Nothing where it has no timestamps.
   Status measure_peaks() {
-    report_.gpu = device_->caps().adapter;
-    report_.provider = device_->caps().provider;
+    report_.device = device_->caps();
     if (!profile_.has_timestamps()) return {};
     PTERYX_ASSIGN(report_.peaks, gpu::measure_peaks(*device_));
     return {};

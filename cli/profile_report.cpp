@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "device.h"
 #include "output.h"
 
 namespace pteryx::cli {
@@ -157,14 +158,14 @@ json part_json(const ProfiledPart& part, const Profile& profile) {
 }  // namespace
 
 void print_profile(const ProfileReport& report, const Profile& profile) {
-  print("GPU: {} ({})", report.gpu, report.provider);
+  print("{}", device_header(report.device));
   const gpu::Peaks peaks = report.peaks.value_or(gpu::Peaks());
   if (report.peaks) {
     print(": {:.1f} GB/s copied, {:.2f} TFLOP/s of f32; percentages are of these",
           peaks.bytes_per_s / 1e9, peaks.flops_per_s / 1e12);
   }
   print("\n");
-  if (!profile.has_timestamps())
+  if (!profile.has_timestamps() && !report.device.cpu)
     print("It has no timestamps, so that only the host's times are known.\n");
   for (const ProfiledPart& part : report.parts) {
     const auto spans = gpu_of(part, profile);
@@ -184,8 +185,8 @@ void print_profile(const ProfileReport& report, const Profile& profile) {
 }
 
 json profile_json(const ProfileReport& report, const Profile& profile) {
-  json j = {{"gpu", report.gpu},
-            {"provider", report.provider},
+  json j = {{device_key(report.device), report.device.adapter},
+            {"provider", report.device.provider},
             {"timestamps", profile.has_timestamps()},
             {"peaks", json()},
             {"parts", json::array()}};
@@ -210,7 +211,8 @@ json trace_json(const ProfileReport& report, const Profile& profile) {
   };
   name_of("process_name", 0, "pteryx");
   name_of("thread_name", kHost, "host");
-  name_of("thread_name", kGpu, fmt::format("GPU: {}", report.gpu));
+  if (!report.device.cpu)
+    name_of("thread_name", kGpu, fmt::format("GPU: {}", report.device.adapter));
   const auto span = [&](std::string_view what, int thread, double begin, double end) -> json& {
     events.push_back({{"name", what},
                       {"ph", "X"},

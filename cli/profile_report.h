@@ -8,6 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "pteryx/gpu/caps.h"
 #include "pteryx/gpu/native/peaks.h"
 #include "pteryx/profile.h"
 
@@ -26,8 +27,7 @@ struct ProfiledPart {
 };
 
 struct ProfileReport {
-  std::string gpu;
-  std::string provider;
+  gpu::Caps device;
   std::optional<gpu::Peaks> peaks;  // none: not measured, since nothing is compared with them
   std::vector<ProfiledPart> parts;
 };

@@ -70,9 +70,8 @@ Result<CallTimes> measure_calls(Session& session, const MethodInfo& method, cons
 }
 
 void print_table(const OpenedProgram& p, const std::vector<CallTimes>& rows, uint64_t bytes) {
-  print("GPU: {} ({}), {:.1f} MiB of its memory in use, loaded in {:.0f} ms\n",
-        p.device->caps().adapter, p.device->caps().provider, static_cast<double>(bytes) / (1 << 20),
-        p.load_ms);
+  const gpu::Caps& caps = p.device->caps();
+  print("{}\n", load_header(caps, bytes, p.load_ms));
   print("{:>16}  {:>10}  {:>10}  {:>16}  {:>10}  inputs\n", "method", "median ms", "best ms",
         "GPU ms", "host ms");
   for (const CallTimes& r : rows) {
@@ -82,11 +81,11 @@ void print_table(const OpenedProgram& p, const std::vector<CallTimes>& rows, uin
           r.gpu_ms ? fmt::format("{:.3f} ({:.0f} %)", *r.gpu_ms, *r.gpu_ms / all * 100) : "-",
           r.gpu_ms ? fmt::format("{:.3f}", std::max(all - *r.gpu_ms, 0.0)) : "-", r.inputs);
   }
-  if (!p.device->caps().timestamps) print("The GPU has no timestamps: its share is not known.\n");
+  if (!caps.timestamps && !caps.cpu) print("The GPU has no timestamps: its share is not known.\n");
 }
 
 json as_json(const OpenedProgram& p, const std::vector<CallTimes>& rows, uint64_t bytes) {
-  json j = {{"gpu", p.device->caps().adapter},
+  json j = {{device_key(p.device->caps()), p.device->caps().adapter},
             {"provider", p.device->caps().provider},
             {"gpu_bytes", bytes},
             {"load_ms", p.load_ms},
@@ -129,7 +128,7 @@ void add_measured_method(CLI::App& app, std::string& method, std::vector<std::st
 Result<OpenedProgram> open_measured(const ProgramArguments& a, Progress& progress) {
   const auto start = Clock::now();
   PTERYX_TRY(expect_program(a.path));
-  PTERYX_ASSIGN(const std::shared_ptr<gpu::Device> device, open_gpu(a.run, &progress));
+  PTERYX_ASSIGN(const std::shared_ptr<gpu::Device> device, open_device(a.run, &progress));
   LoadOptions options = load_options(a.run, device, &progress);
   if (!a.method.empty()) options.methods = {a.method};
   PTERYX_ASSIGN(Session session, Session::load(a.path, options));

@@ -151,11 +151,12 @@ Status run_once(Session& session, const Options& o) {
     text += fmt::format("output {}: {}{}{}\n", i, describe(outputs[i]), path.empty() ? "" : " -> ",
                         path);
   }
-  const std::string& adapter = session.device()->caps().adapter;
+  const gpu::Caps& caps = session.device()->caps();
   if (o.as_json) {
-    print_json({{"method", o.method}, {"outputs", list}, {"ms", ms}, {"gpu", adapter}});
+    print_json(
+        {{"method", o.method}, {"outputs", list}, {"ms", ms}, {device_key(caps), caps.adapter}});
   } else {
-    print("{}{}: {:.3f} ms on {}\n", text, o.method, ms, adapter);
+    print("{}{}: {:.3f} ms on {}\n", text, o.method, ms, caps.adapter);
   }
   return {};
 }
@@ -272,11 +273,11 @@ Result<int> run_batch(Session& session, const Options& o) {
     }
     if (o.as_json) list.push_back(result);
   }
-  const std::string& adapter = session.device()->caps().adapter;
+  const gpu::Caps& caps = session.device()->caps();
   if (o.as_json) {
-    print_json({{"calls", list}, {"ran", ran}, {"gpu", adapter}});
+    print_json({{"calls", list}, {"ran", ran}, {device_key(caps), caps.adapter}});
   } else {
-    print("{} calls ran on {}\n", ran, adapter);
+    print("{} calls ran on {}\n", ran, caps.adapter);
   }
   return static_cast<int>(failed ? kFailed : kSuccess);
 }
@@ -285,7 +286,7 @@ int run(const Options& o) {
   const InterruptGuard guard;
   if (const Status s = expect_program(o.model); !s.ok()) return fail(s);
   Progress progress("opening " + o.model);
-  const auto device = open_gpu(o.run, &progress);
+  const auto device = open_device(o.run, &progress);
   if (!device.ok()) return fail(device.status());
   LoadOptions options = load_options(o.run, *device, &progress);
   if (o.batch.empty()) options.methods = {o.method};

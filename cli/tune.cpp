@@ -71,7 +71,7 @@ void add_tune(CLI::App& app, Action& action) {
   CLI::App* sub = app.add_subcommand(
       "tune", "Measure how large the GPU is, in seconds, and choose kernels by it from now on");
   sub->add_flag("--reset", o->reset, "forget what was measured of this GPU");
-  add_device_options(*sub, o->run);
+  add_gpu_options(*sub, o->run);
   add_json(*sub, o->as_json, "print as JSON");
   read_environment(*sub, o->run);
   sub->callback([o, &action] { action = [o] { return run(*o); }; });

@@ -179,7 +179,10 @@ Status run_case(const json& c, Files& files, const Options& o,
   if (!c.at("runs").is_array() || c.at("runs").empty())
     return invalid_argument("expected at least one run, got none");
   options.methods = methods_of(c);
-  if (const auto report = inspect(program, {.data_files = options.data_files}); report.ok()) {
+  const gpu::Caps& caps = device->caps();
+  const InspectOptions counted{.data_files = options.data_files,
+                               .limits = caps.cpu ? std::optional(caps) : std::nullopt};
+  if (const auto report = inspect(program, counted); report.ok()) {
     uint32_t gpu = 0;
     uint32_t cpu = 0;
     for (const MethodReport& m : report->methods) {
@@ -191,8 +194,9 @@ Status run_case(const json& c, Files& files, const Options& o,
         cpu += use.cpu;
       }
     }
-    outcome.operators =
-        cpu == 0 ? fmt::format("{} GPU", gpu) : fmt::format("{} GPU, {} CPU", gpu, cpu);
+    outcome.operators = caps.cpu   ? fmt::format("{} CPU", cpu)
+                        : cpu == 0 ? fmt::format("{} GPU", gpu)
+                                   : fmt::format("{} GPU, {} CPU", gpu, cpu);
   }
   PTERYX_ASSIGN(Session session, Session::load(program, options));
   const double atol = c.value("atol", 1e-4);
@@ -278,7 +282,7 @@ int verify(const Options& o) {
   const auto manifest = read_manifest(path.string());
   if (!manifest.ok()) return fail(manifest.status());
   Progress progress("running the cases");
-  const auto device = open_gpu(o.run, &progress);
+  const auto device = open_device(o.run, &progress);
   if (!device.ok()) return fail(device.status());
   const gpu::Caps& caps = (*device)->caps();
   Files files(path.parent_path());
@@ -314,14 +318,14 @@ int verify(const Options& o) {
                       {"ok", r.problem.empty()},
                       {"problem", r.problem}});
     }
-    const json whole = {{"gpu", caps.adapter},
+    const json whole = {{device_key(caps), caps.adapter},
                         {"provider", caps.provider},
                         {"cases", list},
                         {"passed", outcomes.size() - failed},
                         {"failed", failed}};
     print_json(whole);
   } else {
-    print("GPU: {} ({})\n", caps.adapter, caps.provider);
+    print("{}\n", device_header(caps));
     print_table(outcomes);
     print("{} passed, {} failed on {}\n", outcomes.size() - failed, failed, caps.adapter);
   }

@@ -37,7 +37,7 @@ Status WarmUp::once(const std::function<Status()>& call) {
     PTERYX_TRY(InterruptGuard::check());
     const auto start = Clock::now();
     PTERYX_TRY(call());
-    enough = settling.add(std::chrono::duration<double>(Clock::now() - start).count()) || software_;
+    enough = settling.add(std::chrono::duration<double>(Clock::now() - start).count()) || once_;
   }
   return {};
 }

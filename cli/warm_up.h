@@ -26,15 +26,15 @@ class Settling {
 // raise it.
 class WarmUp {
  public:
-  explicit WarmUp(const gpu::Caps& caps) : software_(caps.software) {}
+  explicit WarmUp(const gpu::Caps& caps) : once_(caps.software || caps.cpu) {}
 
   // Asked for the first time, repeats what is to be measured first until its time has settled; on a
-  // software GPU, which has no clock to raise, calls it once. Afterwards does nothing. Errors:
-  // those of the call, kCancelled.
+  // CPU or a software GPU, where nobody waits for a clock to rise, calls it once. Afterwards does
+  // nothing. Errors: those of the call, kCancelled.
   Status once(const std::function<Status()>& call);
 
  private:
-  bool software_;
+  bool once_;
   bool done_ = false;
 };
 

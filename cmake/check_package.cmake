@@ -24,10 +24,12 @@ run("${CMAKE_COMMAND}" -G Ninja -S "${EXAMPLES}" -B "${WORK}/build" "-DCMAKE_PRE
 run("${CMAKE_COMMAND}" --build "${WORK}/build" --parallel 2)
 
 set(ENV{VK_ICD_FILENAMES} "${DRIVER}")  # the software GPU
+set(ENV{PTERYX_ADAPTER} software)
 run("${prefix}/bin/pteryx" doctor)
 expect("${prefix}/lib/pteryx/libwebgpu_dawn.so")
 expect("${prefix}/lib/pteryx/libwgpu_native.so")
-expect("Pteryx would use")
+expect("through dawn.")
+unset(ENV{PTERYX_ADAPTER})
 foreach(file man/man1/pteryx.1 bash-completion/completions/pteryx zsh/site-functions/_pteryx fish/vendor_completions.d/pteryx.fish)
   file(READ "${prefix}/share/${file}" output)
   expect("generate")

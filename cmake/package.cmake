@@ -37,7 +37,7 @@ function(pteryx_header_closure header out)
 endfunction()
 
 set(headers)
-foreach(header pteryx/pteryx.h pteryx/llm.h pteryx/profile.h pteryx/gpu/device.h)
+foreach(header pteryx/pteryx.h pteryx/llm.h pteryx/profile.h pteryx/gpu/device.h pteryx/gpu/cpu_device.h)
   pteryx_header_closure(${header} more)
   list(APPEND headers ${more})
 endforeach()

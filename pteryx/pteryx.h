@@ -1,4 +1,4 @@
-// Pteryx: run ExecuTorch programs on any GPU through WebGPU.
+// Pteryx: run ExecuTorch programs on any GPU through WebGPU, or on the CPU.
 //
 //   #include <pteryx/pteryx.h>
 //
@@ -133,11 +133,12 @@ struct MethodInfo {
 };
 
 struct LoadOptions {
-  std::vector<std::string> data_files = {};       // .ptd
-  std::vector<std::string> methods = {};          // empty = all
-  std::shared_ptr<gpu::Device> device = nullptr;  // null = the default one of the machine
+  std::vector<std::string> data_files = {};  // .ptd
+  std::vector<std::string> methods = {};     // empty = all
+  // gpu::open_device and gpu::cpu_device make one; null = a GPU and, where none can be used, the
+  // CPU.
+  std::shared_ptr<gpu::Device> device = nullptr;
   uint64_t memory_limit = 0;  // GPU bytes; 0 = none. Over it, load fails with the number
-  bool cpu_only = false;      // run on the CPU whatever has a CPU kernel
   Precision precision = Precision::kF32;  // of matrix products; kF16 lets them round their operands
   // That kernels on the CPU run with; 0: as many as this process may use cores. Sessions with the
   // same number share them.

@@ -28,7 +28,7 @@ struct PassOptions {
   bool fuse = true;  // false: only what the device's limits ask for
   // What a shader can see of a constant: the smaller of the limits of a buffer and of a binding.
   uint64_t most_constant_bytes = std::numeric_limits<uint64_t>::max();
-  Precision precision = Precision::kF32;
+  Precision precision = Precision::kF32;  // in which operands are kept, see halve_operands
 };
 // All of them, in their order; those that go by patterns of operators leave a graph with jumps as
 // it is. Returns the weights that were split.

@@ -117,17 +117,17 @@ TEST(Jobs, ReadingDoesNotWaitForEncoding) {
 
 TEST(Jobs, AModelIsLoadedAndWritesByAdvanceAlone) {
   for (const char* name : {"llm/qwen3_like_q4", "llm/qwen2_like_fp32"}) {
-    for (const bool cpu_only : {false, true}) {
+    for (const auto& on : gpu::gpu_and_cpu()) {
+      const bool cpu = on->caps().cpu;
       for (const bool log_probabilities : {false, true}) {
-        SCOPED_TRACE(std::string(name) + (cpu_only ? " cpu" : " gpu") +
+        SCOPED_TRACE(std::string(name) + (cpu ? " cpu" : " gpu") +
                      (log_probabilities ? " with logits" : ""));
         const llm::GenerateOptions options{.max_new_tokens = 12,
                                            .ignore_end = true,
                                            .log_probabilities = log_probabilities,
-                                           .responsive = !cpu_only};
+                                           .responsive = !cpu};
         llm::ModelOptions waited;
-        waited.load.device = gpu::shared_device();
-        waited.load.cpu_only = cpu_only;
+        waited.load.device = on;
         auto plain = llm::Model::load(fixture(name), waited);
         ASSERT_TRUE(plain.ok()) << plain.status().message();
         const auto sequence = llm::Sequence::create(**plain);
@@ -140,7 +140,7 @@ TEST(Jobs, AModelIsLoadedAndWritesByAdvanceAlone) {
         });
         ASSERT_EQ(want.size(), 12U);
 
-        const auto device = std::make_shared<gpu::LateDevice>(gpu::shared_device(), 7);
+        const auto device = std::make_shared<gpu::LateDevice>(on, 7);
         const LateFile file(fixture(name));
         llm::ModelOptions late = waited;
         late.load.device = device;
@@ -156,7 +156,7 @@ TEST(Jobs, AModelIsLoadedAndWritesByAdvanceAlone) {
           return turns(later) < 0 ? std::nullopt : std::optional(later.piece());
         });
         EXPECT_EQ(got, want);
-        if (!cpu_only) {
+        if (!cpu) {
           EXPECT_GT(device->postponed(), postponed);
         }
         EXPECT_EQ(device->idled(), 0U) << "somebody waited";
@@ -206,18 +206,17 @@ struct Inputs {
 TEST(Jobs, ProgramsRunByAdvanceAlone) {
   for (const char* name : {"ops/mixed_cumsum", "ops/dyn_transformer", "ops/conv2d_bn_relu6",
                            "ops/argmax", "ops/embedding"}) {
-    for (const bool cpu_only : {false, true}) {
-      SCOPED_TRACE(std::string(name) + (cpu_only ? " cpu" : " gpu"));
+    for (const auto& on : gpu::gpu_and_cpu()) {
+      SCOPED_TRACE(std::string(name) + " on " + on->caps().adapter);
       LoadOptions options;
-      options.cpu_only = cpu_only;
-      options.device = gpu::shared_device();
+      options.device = on;
       auto plain = Session::load(fixture(name), options);
       ASSERT_TRUE(plain.ok()) << plain.status().message();
       const Inputs inputs(plain->methods().front());
       const auto want = plain->run("forward", inputs.values);
       ASSERT_TRUE(want.ok()) << want.status().message();
 
-      const auto device = std::make_shared<gpu::LateDevice>(gpu::shared_device(), 3);
+      const auto device = std::make_shared<gpu::LateDevice>(on, 3);
       options.device = device;
       const LateFile file(fixture(name));
       SessionLoad load(file.source, {}, options);

@@ -14,9 +14,10 @@ namespace {
 
 using Ids = std::vector<TokenId>;
 
-std::unique_ptr<Model> load(const std::string& name, bool cpu_only = false) {
+std::unique_ptr<Model> load(const std::string& name,
+                            const std::shared_ptr<gpu::Device>& on = gpu::shared_device()) {
   ModelOptions options;
-  options.load.cpu_only = cpu_only;
+  options.load.device = on;
   return load_fixture(name, options);
 }
 
@@ -54,10 +55,10 @@ const Ids kThree = {8};
 // A piece of each in turn, with tokens of all of them under way: each gives what it gives alone.
 TEST(Sequence, InterleavedOnesGiveWhatEachGivesAlone) {
   for (const char* name : {"qwen3_like_q4", "qwen2_like_fp32"}) {
-    for (const bool cpu_only : {false, true}) {
-      SCOPED_TRACE(std::string(name) + (cpu_only ? " cpu" : ""));
-      const int64_t count = cpu_only ? 6 : 20;
-      const auto m = load(name, cpu_only);
+    for (const auto& on : gpu::gpu_and_cpu()) {
+      SCOPED_TRACE(std::string(name) + " on " + on->caps().adapter);
+      const int64_t count = on->caps().cpu ? 6 : 20;
+      const auto m = load(name, on);
       const std::vector<Ids> prompts = {kOne, kTwo, kThree};
       std::vector<Ids> want;
       want.reserve(prompts.size());

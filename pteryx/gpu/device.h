@@ -198,8 +198,8 @@ struct PipelineCacheOptions {
 };
 
 struct DeviceOptions {
-  // Index or part of the name of an adapter, or "software"; "": a GPU, and where none can be used
-  // the software one. The software driver is among them if the Vulkan loader finds it.
+  // Index or part of the name of an adapter, or "software"; "": a GPU, never a software one. The
+  // software driver is among the adapters if the Vulkan loader finds it.
   std::string adapter = {};
   std::string provider = {};  // "dawn" or "wgpu"; "": the first of them that has what is asked for
   std::string library = {};   // path of a WebGPU library to use, whatever the provider; "": none
@@ -214,8 +214,11 @@ struct DeviceOptions {
   PipelineCacheOptions pipeline_cache = {};
 };
 
-// Opens a provider and an adapter. Errors: kDevice with what was tried.
+// Opens a provider and an adapter. Errors: kDevice with what was tried, kInvalidArgument for a
+// provider or a capability that there is not.
 Result<std::shared_ptr<Device>> open_device(const DeviceOptions& options = {});
+// The same, and the CPU (cpu_device.h) where the options name no adapter and no GPU can be used.
+Result<std::shared_ptr<Device>> open_gpu_or_cpu(const DeviceOptions& options = {});
 
 // What `pteryx doctor` shows: every adapter of every provider, or of the library in the options,
 // opened with their capabilities and checks. Never fails, problems are in the text fields.

@@ -19,10 +19,35 @@ TEST(Open, SoftwareIsAlwaysThere) {
   EXPECT_NE(device->caps().adapter.find("llvmpipe"), std::string::npos) << device->caps().adapter;
 }
 
-TEST(Open, FallsBackToSoftware) {
-  const auto device = open_device({.provider = options_from_environment().provider});
+TEST(Open, SoftwareOnlyWhereItIsAskedFor) {
+  const DeviceOptions options = {.provider = options_from_environment().provider};
+  const auto device = open_device(options);
+  if (device.ok()) {
+    EXPECT_FALSE((*device)->caps().software);
+  } else {
+    EXPECT_EQ(device.status().code(), Code::kDevice);
+    EXPECT_NE(device.status().message().find("llvmpipe"), std::string::npos)
+        << device.status().message();
+  }
+  const auto either = open_gpu_or_cpu(options);
+  ASSERT_TRUE(either.ok()) << either.status().message();
+  EXPECT_FALSE((*either)->caps().software);
+  EXPECT_EQ((*either)->caps().cpu, !device.ok());
+}
+
+TEST(Open, TheCpuWhereThereIsNoLibrary) {
+  const auto device = open_gpu_or_cpu({.library = "/nowhere/libwebgpu.so"});
   ASSERT_TRUE(device.ok()) << device.status().message();
-  EXPECT_FALSE((*device)->caps().adapter.empty());
+  EXPECT_TRUE((*device)->caps().cpu);
+}
+
+TEST(Open, TheCpuIsNoAnswerToAWrongQuestion) {
+  for (const DeviceOptions& options : {DeviceOptions{.adapter = "no such card"},
+                                       {.adapter = "software", .library = "/nowhere/libwebgpu.so"}})
+    EXPECT_EQ(open_gpu_or_cpu(options).status().code(), Code::kDevice);
+  for (const DeviceOptions& options :
+       {DeviceOptions{.provider = "angle"}, {.disable = "tensor_cores"}})
+    EXPECT_EQ(open_gpu_or_cpu(options).status().code(), Code::kInvalidArgument);
 }
 
 TEST(Open, ByPartOfTheName) {

@@ -51,7 +51,7 @@ struct Draft : testing::GraphDraft {
   Result<Layout> layout() const {
     gpu::Caps caps;
     caps.max_buffer_bytes = caps.max_binding_bytes = 1U << 30;
-    return make_layout(g, {.caps = caps}, {});
+    return make_layout(g, {.caps = caps});
   }
   std::string error() const {
     const auto l = layout();

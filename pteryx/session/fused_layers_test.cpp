@@ -14,6 +14,8 @@
 #include <gtest/gtest.h>
 
 #include "pteryx/fuse/passes.h"
+#include "pteryx/gpu/cpu_device.h"
+#include "pteryx/gpu/testing/compute.h"
 #include "pteryx/session/testing/graphs.h"
 
 namespace pteryx {
@@ -229,13 +231,13 @@ struct Got {
 };
 
 // Two calls, of which the second finds in the caches what the first left.
-Got run(const Layer& l, bool fuse, bool cpu_only) {
+Got run(const Layer& l, bool fuse, const std::shared_ptr<gpu::Device>& on) {
   Draft d(l);
   fuse::run_passes(d.g, ops::lookup(), {.fuse = fuse});
   Got got;
   for (const graph::Node& n : d.g.nodes) got.nodes += std::string(n.op->name) + " ";
   const std::vector<SourcePtr> sources = {std::make_shared<MemorySource>("weights", d.data)};
-  testing::LoadedGraph loaded(std::move(d.g), sources, "", {.cpu_only = cpu_only});
+  testing::LoadedGraph loaded(std::move(d.g), sources, "", on);
   EXPECT_TRUE(loaded.status().ok()) << loaded.status().message();
   if (!loaded.status().ok()) return got;
   std::mt19937 random(3);
@@ -279,8 +281,8 @@ TEST(FusedLayers, ComputeTheSameOnTheCpu) {
   for (uint32_t seed = 0; seed < 120; ++seed) {
     const Layer l = draw(seed);
     SCOPED_TRACE(fmt::format("seed {}: {}", seed, l.describe()));
-    const Got want = run(l, false, true);
-    const Got got = run(l, true, true);
+    const Got want = run(l, false, gpu::cpu_device());
+    const Got got = run(l, true, gpu::cpu_device());
     expect_close(got, want, tolerance(l));
     EXPECT_LT(std::ranges::count(got.nodes, ' '), std::ranges::count(want.nodes, ' '));
     if (l.odd != Odd::kNothing) continue;
@@ -302,7 +304,8 @@ TEST(FusedLayers, ComputeTheSameOnTheGpu) {
   };
   for (const Layer& l : layers) {
     SCOPED_TRACE(l.describe());
-    expect_close(run(l, true, false), run(l, false, true), tolerance(l));
+    expect_close(run(l, true, gpu::shared_device()), run(l, false, gpu::cpu_device()),
+                 tolerance(l));
   }
 }
 

@@ -177,23 +177,23 @@ void expect_refused(const Result<std::span<const Value>>& got,
 TEST(Indices, OfAnInputAreRefusedBeforeAnythingRuns) {
   for (const Row& row : kRows) {
     for (const From from : {From::kInput, From::kCasts}) {
-      for (const bool cpu_only : {false, true}) {
-        SCOPED_TRACE(fmt::format("{} {} {}", row.op, from == From::kCasts, cpu_only));
+      for (const auto& on : gpu::gpu_and_cpu()) {
+        SCOPED_TRACE(fmt::format("{} {} {}", row.op, from == From::kCasts, on->caps().adapter));
         const graph::Graph g = graph_of(row, from);
-        LoadedGraph loaded(graph_of(row, from), {}, "", {.cpu_only = cpu_only});
+        LoadedGraph loaded(graph_of(row, from), {}, "", on);
         ASSERT_TRUE(loaded.status().ok()) << loaded.status().message();
         EXPECT_EQ(loaded.method().layout().fault_slots, 0U);
         Calls calls{g, loaded};
         const int64_t low = row.from_end ? -5 : 0;
         ASSERT_TRUE(calls.run({low, 4}, {0, 0}).ok());
         for (const int64_t bad : {low - 1, int64_t{5}}) {
-          const gpu::Counters before = device().counters();
+          const gpu::Counters before = on->counters();
           expect_refused(calls.run({0, bad}, {0, 0}),
                          {fmt::format("input 1 of 'forward': element 1 is {}, outside [{}, 5), dim "
                                       "0 of {} (value 0) in {}",
                                       bad, low, row.of, row.op)});
-          EXPECT_EQ(device().counters().submits, before.submits);
-          EXPECT_EQ(device().counters().writes, before.writes);
+          EXPECT_EQ(on->counters().submits, before.submits);
+          EXPECT_EQ(on->counters().writes, before.writes);
           EXPECT_TRUE(calls.run({low, 4}, {0, 0}).ok());
         }
       }
@@ -239,13 +239,13 @@ TEST(Indices, ThatAreComputedAreRefusedOnTheCpuInTheSameWords) {
     SCOPED_TRACE(row.op);
     const graph::Graph g = graph_of(row, From::kComputed);
     std::string said;
-    for (const bool cpu_only : {false, true}) {
-      LoadedGraph loaded(graph_of(row, From::kComputed), {}, "", {.cpu_only = cpu_only});
+    for (const auto& on : gpu::gpu_and_cpu()) {
+      LoadedGraph loaded(graph_of(row, From::kComputed), {}, "", on);
       ASSERT_TRUE(loaded.status().ok()) << loaded.status().message();
       Calls calls{g, loaded};
       const auto got = calls.run({0, 7}, {0, -1});
       ASSERT_FALSE(got.ok());
-      if (cpu_only) {
+      if (on->caps().cpu) {
         EXPECT_EQ(got.status().message(), said);
       }
       said = got.status().message();

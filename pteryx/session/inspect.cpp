@@ -66,15 +66,15 @@ ValueInfo describe_value(const Graph& g, ValueId id) {
 
 // Which count of an operator a call of it belongs to.
 uint32_t OperatorUse::* count_of(const Graph& g, const graph::Node& n, const ops::OpDef* def,
-                                 const ops::Live& bound) {
+                                 const ops::Live& bound, const gpu::Caps& caps) {
   if (def == nullptr || !ops::check_schema(g, n, *def).ok()) return &OperatorUse::unsupported;
   if (def->op_class != ops::OpClass::kCompute) return &OperatorUse::free;
-  if (ops::runs_on_gpu(ops::Node(g, n, *def, bound))) return &OperatorUse::gpu;
+  if (!caps.cpu && ops::runs_on_gpu(ops::Node(g, n, *def, bound))) return &OperatorUse::gpu;
   return def->cpu != nullptr ? &OperatorUse::cpu : &OperatorUse::unsupported;
 }
 
 // Where each node would run, also in a graph that cannot run as a whole.
-std::vector<OperatorUse> count_operators(const Graph& g) {
+std::vector<OperatorUse> count_operators(const Graph& g, const gpu::Caps& caps) {
   const ops::Live bound = largest(g);
   std::map<std::string_view, OperatorUse> uses;
   for (const graph::Node& n : g.nodes) {
@@ -84,7 +84,7 @@ std::vector<OperatorUse> count_operators(const Graph& g) {
     use.name = name;
     ++use.count;
     const ops::OpDef* def = n.op == nullptr ? nullptr : &ops::op(*n.op);
-    ++(use.*count_of(g, n, def, bound));
+    ++(use.*count_of(g, n, def, bound, caps));
   }
   std::vector<OperatorUse> list;
   list.reserve(uses.size());
@@ -253,10 +253,10 @@ Result<ProgramReport> inspect(const std::string& path, const InspectOptions& opt
       scales.convert(*graph);
     }
     m.nodes = graph->nodes.size();
-    m.operators = count_operators(*graph);
+    m.operators = count_operators(*graph, context.caps);
     m.metadata = record.instructions.empty() && record.inputs.empty();
     if (options.dot) m.dot = to_dot(*graph);
-    auto layout = make_layout(*graph, context, {});
+    auto layout = make_layout(*graph, context);
     if (layout.ok()) {
       m.info = describe_method(*graph, *layout);
       m.memory = layout->memory;

@@ -50,7 +50,7 @@ struct Draft : testing::GraphDraft {
   }
   Result<Layout> layout() const {
     gpu::Caps caps;
-    return make_layout(g, {.caps = caps, .forced_routes = {{"qlinear", "gemv"}}}, {});
+    return make_layout(g, {.caps = caps, .forced_routes = {{"qlinear", "gemv"}}});
   }
   std::string error() const {
     const auto l = layout();

@@ -210,7 +210,7 @@ Status list_method(graph::Graph& g, const KernelOptions& options, HalfScales& sc
   const bool draws = fuse::append_sampling(g, ops::lookup());
   PTERYX_ASSIGN(const ops::PlanContext context,
                 make_context(options.caps, options.routes, precision));
-  PTERYX_ASSIGN(const Layout layout, make_layout(g, context, {}));
+  PTERYX_ASSIGN(const Layout layout, make_layout(g, context));
   Lister lister(g, layout, context, kernels);
   if (!draws) {
     lister.add_at_bound();

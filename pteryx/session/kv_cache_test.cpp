@@ -53,7 +53,7 @@ struct Draft : testing::GraphDraft {
   }
   DType type(ValueId id) const { return g.tensor(id)->dtype; }
   uint64_t state_bytes() const {
-    const auto layout = make_layout(g, {.caps = gpu::shared_device()->caps()}, {});
+    const auto layout = make_layout(g, {.caps = gpu::shared_device()->caps()});
     EXPECT_TRUE(layout.ok()) << layout.status().message();
     return layout.ok() ? layout->memory.state : 0;
   }

@@ -33,9 +33,8 @@ ops::Live largest(const graph::Graph& g) {
   return live;
 }
 
-Result<Layout> make_layout(const graph::Graph& g, const ops::PlanContext& context,
-                           const LayoutOptions& options) {
-  auto layout = make({.g = g, .context = context, .options = options});
+Result<Layout> make_layout(const graph::Graph& g, const ops::PlanContext& context) {
+  auto layout = make({.g = g, .context = context});
   if (layout.ok() || layout.status().code() != Code::kInvalidArgument) return layout;
   // At the bound every size is the file's, so what would be the caller's fault in a run is its.
   return invalid_program(std::string(layout.status().message()));

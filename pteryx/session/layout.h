@@ -150,14 +150,10 @@ struct Layout {
   const Root& root(graph::ValueId id) const { return roots[root_of[graph::index(id)]]; }
 };
 
-struct LayoutOptions {
-  bool cpu_only = false;  // every node that has a CPU kernel runs there
-};
-
-// Checks every node and decides where it runs. Errors: kUnsupported listing every operator that
-// cannot run, kInvalidProgram for contradictions between a node and its arguments.
-Result<Layout> make_layout(const graph::Graph& g, const ops::PlanContext& context,
-                           const LayoutOptions& options);
+// Checks every node and decides where it runs: all of them on the CPU where caps.cpu says that
+// there is nothing else. Errors: kUnsupported listing every operator that cannot run,
+// kInvalidProgram for contradictions between a node and its arguments.
+Result<Layout> make_layout(const graph::Graph& g, const ops::PlanContext& context);
 
 // Every tensor at its bound, every scalar at its initial value.
 ops::Live largest(const graph::Graph& g);

@@ -26,7 +26,7 @@ struct Draft : testing::GraphDraft {
   Result<Layout> layout(const Routes& routes = {}) const {
     gpu::Caps caps;
     caps.max_buffer_bytes = caps.max_binding_bytes = 1U << 30;
-    return make_layout(g, {.caps = caps, .forced_routes = routes}, {});
+    return make_layout(g, {.caps = caps, .forced_routes = routes});
   }
 };
 

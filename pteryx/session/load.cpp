@@ -48,6 +48,10 @@ struct SessionLoad::Impl {
   Status during(Status s, std::string_view method) const {
     return std::move(s).during(fmt::format("loading method '{}' of {}", method, name));
   }
+  // In which operands and scales are kept: CPU kernels take both as they are in the file.
+  Precision kept_precision() const {
+    return session->device->caps().cpu ? Precision::kF32 : options.precision;
+  }
   Result<bool> advance();
   Status check_options();
   std::vector<const program::MethodRecord*> selected() const;
@@ -146,7 +150,7 @@ Status SessionLoad::Impl::build_graphs() {
     fuse::run_passes(*graph, ops::lookup(),
                      {.fuse = options.testing.fuse,
                       .most_constant_bytes = most_constant_bytes(session->device->caps()),
-                      .precision = options.precision});
+                      .precision = kept_precision()});
     planned.push_back({.graph = std::move(graph).value()});
   }
   return {};
@@ -177,7 +181,7 @@ Status SessionLoad::Impl::set_caches() {
 
 void SessionLoad::Impl::set_scales() {
   HalfScales scales(session->program.sources());
-  if (options.precision == Precision::kF16 && options.testing.fuse) {
+  if (kept_precision() == Precision::kF16 && options.testing.fuse) {
     for (Planned& p : planned) scales.convert(p.graph);
   }
   sources = scales.sources();
@@ -187,7 +191,7 @@ Status SessionLoad::Impl::plan(Planned& p) {
   const std::string& method = p.graph.method;
   PTERYX_TRY(tell(fmt::format("planning method '{}'", method)));
   if (options.sampling) fuse::append_sampling(p.graph, ops::lookup());
-  auto layout = make_layout(p.graph, context, {.cpu_only = options.cpu_only});
+  auto layout = make_layout(p.graph, context);
   if (!layout.ok()) return during(std::move(layout).status(), method);
   p.layout = std::move(layout).value();
   Status fits = check_limits(p.graph, p.layout, session->device->caps());

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "pteryx/gpu/cpu_device.h"
 #include "pteryx/gpu/native/blocking.h"
 #include "pteryx/gpu/testing/compute.h"
 #include "pteryx/gpu/testing/late_device.h"
@@ -161,11 +162,12 @@ TEST(Profile, OnTheCpuAndWithoutTimestamps) {
   const auto masked = gpu::open_or_die({.disable = "timestamps"});
   const std::vector<float> x(size_t{7} * 33, 1);
   const Value inputs[] = {tensor<float>({7, 33}, x), tensor<float>({7, 33}, x)};
-  for (const bool cpu : {false, true}) {
-    Session session = load_or_die("ops/add", {.device = masked, .cpu_only = cpu});
+  for (const auto& on : {masked, gpu::cpu_device()}) {
+    const bool cpu = on->caps().cpu;
+    Session session = load_or_die("ops/add", {.device = on});
     Profile profile(session.device());
     ASSERT_TRUE(session.run("forward", inputs, {.profile = &profile}).ok());
-    ASSERT_TRUE(gpu::finish(*masked, profile).ok());
+    ASSERT_TRUE(gpu::finish(*on, profile).ok());
     EXPECT_FALSE(profile.has_timestamps());
     EXPECT_TRUE(profile.gpu().empty());
     EXPECT_EQ(count(profile, Phase::kHost), cpu ? 1U : 0U);

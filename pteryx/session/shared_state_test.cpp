@@ -13,7 +13,7 @@ namespace {
 
 // prefill (tokens [1, S], position [1]) -> logits, decode likewise with S = 1.
 Result<Session> load(const std::string& name, LoadOptions options = {}) {
-  options.device = gpu::shared_device();
+  if (options.device == nullptr) options.device = gpu::shared_device();
   return Session::load(std::string(PTERYX_TEST_DATA) + "/fixtures/decoders/" + name + ".pte",
                        options);
 }
@@ -37,8 +37,8 @@ std::vector<float> logits(Session& s, std::string_view method, const Call& call)
 }
 
 TEST(SharedState, WhatOneMethodWritesTheOtherReads) {
-  for (const bool cpu : {false, true}) {
-    auto session = load("prefill_decode_shared", {.cpu_only = cpu});
+  for (const auto& on : gpu::gpu_and_cpu()) {
+    auto session = load("prefill_decode_shared", {.device = on});
     ASSERT_TRUE(session.ok()) << session.status().message();
     const Call prompt({7, 11, 13}, 0);
     const Call next({17}, 3);

@@ -149,7 +149,7 @@ class KvCache(TestCase):
     STATE = 4 * 160 * 2 * 32 * 4  # bytes of the fixtures' caches as f32
 
     def test_greedy_ids_are_the_exporters(self):
-        for name, options, env in (("qwen3_like_q4", [], {}), ("qwen2_like_fp32", [], {}), ("qwen2_like_fp32", ["--cpu"], {}),
+        for name, options, env in (("qwen3_like_q4", [], {}), ("qwen2_like_fp32", [], {}), ("qwen2_like_fp32", ["--device", "cpu"], {}),
                                    ("qwen2_like_fp32", [], {"PTERYX_DISABLE": "f16,subgroups"})):
             wanted = case(LLM, name)
             report = self.succeed_json("generate", LLM / f"{name}.pte", "--json", "--kv", "f16", "--temperature", "0", "--ignore-end",

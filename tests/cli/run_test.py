@@ -83,7 +83,7 @@ class Run(TestCase):
         self.check(OPS, "embedding", "--input", self.npy("i.npy", npy.Array("int32", a.shape, a.values)))
 
     def test_every_adapter_option(self):
-        self.check(OPS, "add", *self.inputs(OPS, "add"), "--adapter", "software", "--memory-limit", 64, "--cpu")
+        self.check(OPS, "add", *self.inputs(OPS, "add"), "--device", "gpu", "--adapter", "software", "--memory-limit", 64)
 
 
 class Mistakes(TestCase):

@@ -50,7 +50,7 @@ class Whole(Verify):
 
     def test_on_the_cpu(self):
         for folder in (OPS, STATE, VALUES, DECODERS):
-            self.check(folder, "--cpu")
+            self.check(folder, "--device", "cpu")
 
     def test_with_weights_in_parts(self):
         for most in ("1KiB", "256"):
@@ -58,7 +58,6 @@ class Whole(Verify):
             self.assertEqual(list(self.check(OPS, env=masked)), NAMES)
             for folder in (STATE, VALUES, DECODERS):
                 self.check(folder, env=masked)
-        self.check(DECODERS, "--cpu", env=masked)
 
 
 class Routes(Verify):

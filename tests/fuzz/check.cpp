@@ -87,11 +87,11 @@ Status check_method(const Program& program, const MethodRecord& m) {
   all.dot4 = all.subgroup_matrix = true;
   all.max_invocations = all.max_workgroup_size_x = 1024;
   all.max_workgroup_bytes = 49152;
-  if (const auto layout = make_layout(g, {.caps = all, .precision = Precision::kF16}, {});
+  if (const auto layout = make_layout(g, {.caps = all, .precision = Precision::kF16});
       layout.ok()) {
     PTERYX_TRY(check_limits(g, *layout, all));
   }
-  auto layout = make_layout(g, {.caps = caps}, {});
+  auto layout = make_layout(g, {.caps = caps});
   if (!layout.ok()) return std::move(layout).status();
   return check_limits(g, *layout, caps);
 }

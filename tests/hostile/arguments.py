@@ -137,7 +137,7 @@ def crafted():
 
 def environment_variables():
     garbage = ("", " ", "nan", "-1", "x", ",", ":", "a:b:c", "f99", LONG, "\x1b[31m", "{}%n", "\udcff")
-    for variable, value in itertools.product(("ADAPTER", "PROVIDER", "WEBGPU_LIBRARY", "DISABLE", "ROUTE", "PRECISION", "BOUNDS_CHECKS"),
+    for variable, value in itertools.product(("DEVICE", "ADAPTER", "PROVIDER", "WEBGPU_LIBRARY", "DISABLE", "ROUTE", "PRECISION", "BOUNDS_CHECKS"),
                                              garbage):
         name = f"PTERYX_{variable}={value[:20]!r}"
         yield Case("arguments", f"run with {name}", ["run", "m.pte"], ADD, {**NO_LIBRARY, f"PTERYX_{variable}": value}, codes=REFUSED)

@@ -54,8 +54,8 @@ TEST(Kernels, BagsOfRows) {
   p.outputs = results;
   p.add_kernel_call(p.add_operator("aten::_embedding_bag_forward_only", "out"), args);
   const std::string file = p.finish().text();
-  for (const bool cpu_only : {false, true}) {
-    auto session = load_bytes(file, {.cpu_only = cpu_only});
+  for (const auto& on : gpu::gpu_and_cpu()) {
+    auto session = load_bytes(file, {.device = on});
     ASSERT_TRUE(session.ok()) << session.status().message();
     const std::vector<float> rows = {1, 8, 2, 7, 3, 6, 4, 5};
     const std::vector<int64_t> ids = {0, 3, 1, 1, 2};

@@ -87,11 +87,11 @@ void expect_near(const std::vector<float>& got, const std::vector<float>& want) 
 
 // Rows 0 to 3 are those of the file.
 TEST(KvCache, InitialValuesAreConverted) {
-  for (const bool cpu_only : {false, true}) {
+  for (const auto& on : gpu::gpu_and_cpu()) {
     for (const Initial initial : {Initial::kZeros, Initial::kNumbers}) {
       const std::string file = program(initial, Readers::kAttention);
-      auto plain = load_bytes(file, {.cpu_only = cpu_only});
-      auto halves = load_bytes(file, {.cpu_only = cpu_only, .kv_cache = DType::kF16});
+      auto plain = load_bytes(file, {.device = on});
+      auto halves = load_bytes(file, {.device = on, .kv_cache = DType::kF16});
       ASSERT_TRUE(plain.ok()) << plain.status().message();
       ASSERT_TRUE(halves.ok()) << halves.status().message();
       EXPECT_EQ(halves->methods()[0].state_bytes, plain->methods()[0].state_bytes / 2);
@@ -125,7 +125,7 @@ TEST(KvCache, IsRoundedWhereProductsMayBe) {
 TEST(KvCache, LongContextsAgreeWithTheCpu) {
   const std::string file = program(Initial::kNumbers, Readers::kAttention, 600);
   auto gpu = load_bytes(file);
-  auto cpu = load_bytes(file, {.cpu_only = true});
+  auto cpu = load_bytes(file, {.device = gpu::cpu_device()});
   ASSERT_TRUE(gpu.ok()) << gpu.status().message();
   ASSERT_TRUE(cpu.ok()) << cpu.status().message();
   for (const int64_t position : {3, 254, 300, 590, 17, 590, 511, 597}) {

@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "pteryx/gpu/cpu_device.h"
 #include "pteryx/gpu/device.h"
+#include "pteryx/gpu/testing/compute.h"
 #include "pteryx/program/testing/build.h"
 #include "pteryx/pteryx.h"
 

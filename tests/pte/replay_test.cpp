@@ -29,7 +29,7 @@ const std::vector<Model>& models() {
 
 Result<Session> open(const Model& m, LoadOptions options = {}) {
   if (m.name == "tiny") return load_bytes(TinyModel{}.build(), options);
-  options.device = device();
+  if (options.device == nullptr) options.device = device();
   return Session::load(program::testing::fixture_path("llm/" + m.name + ".pte"), options);
 }
 
@@ -164,7 +164,7 @@ TEST_P(Replays, ResetEqualsANewSession) {
 
 TEST_P(Replays, MatchesTheCpuKernels) {
   Session gpu = must_open(GetParam());
-  Session cpu = must_open(GetParam(), {.cpu_only = true});
+  Session cpu = must_open(GetParam(), {.device = gpu::cpu_device()});
   const int64_t longest = GetParam().longest;  // 300 of the tiny model
   for (const Step& s : {Step{7, 0}, Step{1, 7}, Step{3, 8}, Step{2, 4}, Step{1, 0}, Step{64, 0},
                         Step{1, 64}, Step{longest, 0}, Step{64, longest}, Step{1, longest + 64}}) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "pteryx/gpu/cpu_device.h"
 #include "pteryx/gpu/device.h"
 #include "pteryx/llm.h"
 #include "pteryx/llm/chat/template.h"
@@ -26,7 +27,7 @@ int tell(const Status& status) {
   return status.ok() ? 0 : 1;
 }
 
-std::shared_ptr<gpu::Device> device;  // the page's
+std::shared_ptr<gpu::Device> device = gpu::cpu_device();  // of a page without WebGPU
 
 SourcePtr memory(const std::byte* bytes, size_t size) {
   return std::make_shared<MemorySource>("program", Bytes(bytes, size));

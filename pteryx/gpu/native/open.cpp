@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/gpu/cpu_device.h"
 #include "pteryx/gpu/native/instance.h"
 
 namespace pteryx::gpu {
@@ -32,17 +33,16 @@ struct Wish {
   std::string name = {};  // lower case
 };
 
-// What to look for, one after the other: where no hardware can be used, software will do.
-std::vector<Wish> parse_wishes(std::string_view adapter) {
-  if (adapter.empty()) return {{.kind = Wish::Kind::kHardware}, {.kind = Wish::Kind::kSoftware}};
-  if (adapter == "software") return {{.kind = Wish::Kind::kSoftware}};
-  if (adapter == "null") return {{.kind = Wish::Kind::kNull}};
+Wish parse_wish(std::string_view adapter) {
+  if (adapter.empty()) return {.kind = Wish::Kind::kHardware};
+  if (adapter == "software") return {.kind = Wish::Kind::kSoftware};
+  if (adapter == "null") return {.kind = Wish::Kind::kNull};
   size_t index = 0;
   const auto [end, error] = std::from_chars(adapter.data(), adapter.data() + adapter.size(), index);
   if (error == std::errc() && end == adapter.data() + adapter.size()) {
-    return {{.kind = Wish::Kind::kIndex, .index = index}};
+    return {.kind = Wish::Kind::kIndex, .index = index};
   }
-  return {{.kind = Wish::Kind::kName, .name = lower(adapter)}};
+  return {.kind = Wish::Kind::kName, .name = lower(adapter)};
 }
 
 const AdapterRecord* choose(const Wish& wish, std::span<const AdapterRecord> adapters) {
@@ -123,17 +123,23 @@ Result<std::shared_ptr<Device>> open_device(const DeviceOptions& options) {
   std::vector<Place> places;
   places.reserve(providers.size());
   for (const ProviderSearch& p : providers) places.push_back({.search = p, .problem = p.problem});
-  for (const Wish& wish : parse_wishes(options.adapter)) {
-    for (Place& place : places) {
-      PTERYX_ASSIGN(std::shared_ptr<Device> device, open_at(place, wish, options));
-      if (device != nullptr) return device;
-    }
+  const Wish wish = parse_wish(options.adapter);
+  for (Place& place : places) {
+    PTERYX_ASSIGN(std::shared_ptr<Device> device, open_at(place, wish, options));
+    if (device != nullptr) return device;
   }
   std::string tried;
   for (const Place& place : places) tried += "\n  " + place.line();
   const std::string wanted =
       options.adapter.empty() ? "" : fmt::format(" that fits '{}'", options.adapter);
   return device_error(fmt::format("no GPU adapter{} can be used; tried:{}", wanted, tried));
+}
+
+Result<std::shared_ptr<Device>> open_gpu_or_cpu(const DeviceOptions& options) {
+  auto device = open_device(options);
+  if (device.ok() || !options.adapter.empty() || device.status().code() != Code::kDevice)
+    return device;
+  return cpu_device();
 }
 
 }  // namespace pteryx::gpu

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "pteryx/base/checked.h"
+#include "pteryx/gpu/cpu_device.h"
 #include "pteryx/gpu/environment.h"
 #include "pteryx/gpu/native/blocking.h"
 
@@ -33,6 +34,10 @@ T or_die(Result<T> result, std::string_view what) {
 std::shared_ptr<Device> open_or_die(const DeviceOptions& options) {
   DeviceOptions all = options_from_environment(options);
   all.folder = options.folder;  // what a user keeps is nothing to tests
+  if (all.adapter.empty()) {
+    if (auto gpu = open_device(all); gpu.ok()) return std::move(gpu).value();
+    all.adapter = "software";
+  }
   return or_die(open_device(all), "open_device");
 }
 
@@ -40,6 +45,8 @@ const std::shared_ptr<Device>& shared_device() {
   static const std::shared_ptr<Device> device = open_or_die();
   return device;
 }
+
+std::array<std::shared_ptr<Device>, 2> gpu_and_cpu() { return {shared_device(), cpu_device()}; }
 
 BufferId buffer_or_die(Device& device, const BufferDesc& desc) {
   return or_die(wait_for(device, device.create_buffer(desc)), "create_buffer");

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <array>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -16,9 +17,12 @@ namespace pteryx::gpu {
 
 // Each fails the running test and ends the process where it cannot go on: without a device there is
 // nothing to test.
-// Options left empty are those of the environment, see pteryx/gpu/environment.h.
+// Options left empty are those of the environment, see pteryx/gpu/environment.h; where these name
+// no adapter either, a GPU or, without one, the software one.
 std::shared_ptr<Device> open_or_die(const DeviceOptions& options = {});
 const std::shared_ptr<Device>& shared_device();  // the default one, opened once
+// The same and the CPU, for what must hold on both.
+std::array<std::shared_ptr<Device>, 2> gpu_and_cpu();
 BufferId buffer_or_die(Device& device, const BufferDesc& desc);
 PipelineId pipeline_or_die(Device& device, const ShaderDesc& desc);
 BindGroupId bindings_or_die(Device& device, PipelineId pipeline, std::span<const Binding> bindings);

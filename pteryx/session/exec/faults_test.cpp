@@ -74,8 +74,8 @@ struct CacheRuns {
 };
 
 TEST(Faults, APositionPastTheEndOfACacheIsRefusedAndChangesNothing) {
-  for (const bool cpu_only : {false, true}) {
-    LoadedGraph loaded(cache_graph(From::kInput), {}, "", {.cpu_only = cpu_only});
+  for (const auto& on : gpu::gpu_and_cpu()) {
+    LoadedGraph loaded(cache_graph(From::kInput), {}, "", on);
     ASSERT_TRUE(loaded.status().ok()) << loaded.status().message();
     CacheRuns runs{loaded};
     for (int64_t i = 0; i < kCapacity; ++i) ASSERT_TRUE(runs.run(i).ok());

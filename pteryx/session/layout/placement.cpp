@@ -44,7 +44,9 @@ class Placement : Stage {
       } else if (const auto place = place_of(ops::Node(g_, n, *def, bound))) {
         l_.place.back() = *place;
       } else {
-        problems.push_back({n.spelling, "no kernel for these types: " + describe_call(g_, n)});
+        problems.push_back(
+            {n.spelling, fmt::format("no {}kernel for these types: {}",
+                                     context_.caps.cpu ? "CPU " : "", describe_call(g_, n))});
       }
     }
     if (first_error) return std::move(*first_error);
@@ -65,10 +67,10 @@ class Placement : Stage {
       }
       default: break;
     }
-    const bool gpu = ops::runs_on_gpu(n);
+    const bool gpu = !context_.caps.cpu && ops::runs_on_gpu(n);
     const bool cpu = n.def().cpu != nullptr;
     if (!gpu && !cpu) return std::nullopt;
-    return gpu && !(options_.cpu_only && cpu) ? Place::kGpu : Place::kCpu;
+    return gpu ? Place::kGpu : Place::kCpu;
   }
 
   // What no node uses.

@@ -18,7 +18,6 @@ namespace pteryx::layout {
 struct Draft {
   const graph::Graph& g;
   const ops::PlanContext& context;
-  const LayoutOptions& options;
   Layout l = {};
   std::vector<bool> data_dependent = {};  // of each value: data of a run decide its size or number
   std::vector<bool> unfit = {};  // of each node: its arguments do not go together at the bound
@@ -54,7 +53,6 @@ class Stage {
   explicit Stage(Draft& d)
       : g_(d.g),
         context_(d.context),
-        options_(d.options),
         l_(d.l),
         data_dependent_(d.data_dependent),
         unfit_(d.unfit),
@@ -95,7 +93,6 @@ class Stage {
 
   const graph::Graph& g_;
   const ops::PlanContext& context_;
-  const LayoutOptions& options_;
   Layout& l_;
   std::vector<bool>& data_dependent_;
   std::vector<bool>& unfit_;

@@ -17,7 +17,7 @@ Result<Files> open_files(const std::string& path, LoadOptions& options) {
   if (options.device != nullptr) return files;
   if (options.progress && !options.progress("opening the GPU", 0, 0))
     return Status(Code::kCancelled, "load cancelled while opening the GPU");
-  PTERYX_ASSIGN(options.device, gpu::open_device());
+  PTERYX_ASSIGN(options.device, gpu::open_gpu_or_cpu());
   return files;
 }
 

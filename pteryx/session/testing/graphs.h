@@ -40,34 +40,34 @@ struct GraphDraft {
   }
 };
 
-// On the shared device.
 class LoadedGraph {
  public:
   LoadedGraph(graph::Graph g, std::vector<SourcePtr> sources, const std::string& routes = "",
-              const LayoutOptions& options = {})
-      : constants_(gpu::shared_device(), std::move(sources)),
-        status_(load(std::move(g), routes, options)) {}
+              const std::shared_ptr<gpu::Device>& device = gpu::shared_device())
+      : device_(device),
+        constants_(device, std::move(sources)),
+        status_(load(std::move(g), routes)) {}
 
   const Status& status() const { return status_; }
   exec::Method& method() { return *method_; }
   Result<std::span<const Value>> run(std::span<const Value> inputs) {
-    return blocking::run(*method_, *gpu::shared_device(), inputs);
+    return blocking::run(*method_, *device_, inputs);
   }
 
  private:
-  Status load(graph::Graph g, const std::string& routes, const LayoutOptions& options) {
+  Status load(graph::Graph g, const std::string& routes) {
     constexpr uint32_t kRecordings = 16;
-    const std::shared_ptr<gpu::Device>& device = gpu::shared_device();
-    PTERYX_ASSIGN(ops::PlanContext context, make_context(device->caps(), routes));
-    PTERYX_ASSIGN(Layout layout, make_layout(g, context, options));
+    PTERYX_ASSIGN(ops::PlanContext context, make_context(device_->caps(), routes));
+    PTERYX_ASSIGN(Layout layout, make_layout(g, context));
     PTERYX_ASSIGN(std::vector<exec::StateRoot> roots, states_.add(g, layout));
     states_.begin(constants_);
     method_ = std::make_unique<exec::Method>(
         std::move(g), std::move(layout), exec::Method::States{states_, std::move(roots)},
         std::move(context), constants_, kRecordings, exec::CpuKernels{cpu::shared_pool(2)});
-    return blocking::load(*method_, *device);
+    return blocking::load(*method_, *device_);
   }
 
+  std::shared_ptr<gpu::Device> device_;
   exec::ConstantPool constants_;
   exec::StateGroup states_;
   std::unique_ptr<exec::Method> method_;
