@@ -1,7 +1,7 @@
 // The name of the processor, from where Linux tells it. SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
 #include <fstream>
 #include <string>
-#include <string_view>
 
 #include "pteryx/gpu/cpu_device.h"
 
