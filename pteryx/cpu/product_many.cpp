@@ -123,13 +123,12 @@ HWY_INLINE void unpack_floats(const Weight& w, const Part& part, Scratch& s) {
   read_words(w, part, s.words);
   if (w.kind == WeightKind::kF16) {
     const hn::Rebind<uint16_t, Floats> d16;
-    const hn::Rebind<hwy::float16_t, Floats> dh;
     for (size_t k = 0; k < part.depth; ++k) {
       for (size_t c = 0; c < kColumns; c += kLanes) {
         auto v = hn::Load(d, s.words + k / 2 * kColumns + c);
         v = k % 2 == 0 ? hn::And(v, hn::Set(d, 0xFFFFU)) : hn::ShiftRight<16>(v);
-        const auto half = hn::BitCast(dh, hn::DemoteTo(d16, hn::BitCast(di, v)));
-        hn::Store(hn::PromoteTo(df, half), df, s.panel + k * kColumns + c);
+        const auto halves = hn::DemoteTo(d16, hn::BitCast(di, v));
+        hn::Store(widen_halves(df, halves), df, s.panel + k * kColumns + c);
       }
     }
     return;

@@ -169,13 +169,12 @@ void rotate_neighbours(const float* x, const float* cos, const float* sin, size_
 
 void halve_row(const float* x, size_t count, uint16_t* y) {
   const Floats d;
-  const hn::Rebind<hwy::float16_t, Floats> d16;
   const hn::Rebind<uint16_t, Floats> du16;
   for (size_t i = 0; i < count; i += kLanes) {
     const size_t rest = std::min(kLanes, count - i);
     const V v = rest == kLanes ? hn::LoadU(d, x + i) : load_part(d, x + i, rest);
     HWY_ALIGN uint16_t lanes[kLanes];
-    hn::Store(hn::BitCast(du16, hn::DemoteTo(d16, v)), du16, lanes);
+    hn::Store(halve(d, v), du16, lanes);
     std::memcpy(y + i, lanes, rest * sizeof(lanes[0]));
   }
 }

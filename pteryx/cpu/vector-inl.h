@@ -13,6 +13,8 @@
 
 #include <hwy/highway.h>
 
+#include "pteryx/cpu/halves-inl.h"
+
 // Loops over the vectors of a tile: g++ keeps the tile in registers only when it unrolls them.
 // Where vectors are emulated that takes minutes to compile, for nothing.
 #undef PTERYX_UNROLL
@@ -83,17 +85,17 @@ HWY_INLINE void store_part(hn::Vec<D> v, D d, hn::TFromD<D>* to, size_t count) {
 HWY_INLINE hn::Vec<Floats> load_floats(Floats d, const float* from) { return hn::LoadU(d, from); }
 HWY_INLINE hn::Vec<Floats> load_floats(Floats d, const hwy::float16_t* from) {
   const hn::Rebind<hwy::float16_t, Floats> d16;
-  return hn::PromoteTo(d, hn::LoadU(d16, from));
+  const hn::Rebind<uint16_t, Floats> du16;
+  return widen_halves(d, hn::BitCast(du16, hn::LoadU(d16, from)));
 }
 HWY_INLINE hn::Vec<Floats> load_floats_part(Floats d, const float* from, size_t count) {
   return load_part(d, from, count);
 }
 HWY_INLINE hn::Vec<Floats> load_floats_part(Floats d, const hwy::float16_t* from, size_t count) {
-  const hn::Rebind<hwy::float16_t, Floats> d16;
+  const hn::Rebind<uint16_t, Floats> du16;
   HWY_ALIGN uint16_t lanes[hn::MaxLanes(d)] = {};
   std::memcpy(lanes, static_cast<const void*>(from), count * sizeof(lanes[0]));
-  const hn::Rebind<uint16_t, Floats> du16;
-  return hn::PromoteTo(d, hn::BitCast(d16, hn::Load(du16, lanes)));
+  return widen_halves(d, hn::Load(du16, lanes));
 }
 
 // c[r, :] += sum over i < depth of a[r, i] * b[i, :], for kVectors vectors of columns.
