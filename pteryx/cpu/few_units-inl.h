@@ -13,6 +13,7 @@
 #endif
 
 #include <algorithm>
+#include <cmath>
 
 #include "pteryx/cpu/product_parts.h"
 #include "pteryx/cpu/rounding-inl.h"
@@ -31,7 +32,7 @@ size_t units_of(const Weight& weight) {
 }
 
 // How a prepared row of x lies in memory: the planes, and for each word of weight a scale and what
-// takes the offset of 8 back.
+// takes the offset of 8 back. Rows of f32 have one scale, for the sums.
 struct RowLayout {
   size_t scales;
   size_t offsets;
@@ -44,7 +45,7 @@ RowLayout layout_of(const Weight& weight, Precision precision) {
   l.scales = round_up(units * unit_codes(weight) * value, 64);
   const size_t lanes = round_up(units * 4 * sizeof(float), 64);
   const bool rounded = precision == Precision::kF16;
-  l.offsets = l.scales + (rounded ? lanes : 0);
+  l.offsets = l.scales + (rounded ? lanes : 64);
   l.bytes = l.offsets + (rounded && is_nibbles(weight.kind) ? lanes : 0);
   return l;
 }
@@ -97,9 +98,21 @@ void prepare_rounded(const Weight& weight, const float* x, void* to) {
   }
 }
 
+// What f32 values are scaled down by: codes come as large as 2^31, 16 of them are summed up before
+// their scale.
+float down_scale(const float* x, size_t count) {
+  constexpr float kMost = 0x1p90F;
+  float largest = 0;
+  for (size_t i = 0; i < count; ++i) largest = std::max(largest, std::fabs(x[i]));
+  return largest > kMost ? 0x1p-38F : 1.0F;
+}
+
 // f32 values; the planes go from the highest bits of a word to the lowest.
 void prepare_floats(const Weight& weight, const float* x, void* to) {
   auto* values = static_cast<float*>(to);
+  const float down = down_scale(x, weight.k);
+  void* scale = static_cast<uint8_t*>(to) + layout_of(weight, Precision::kF32).scales;
+  *static_cast<float*>(scale) = 1.0F / down;
   const size_t codes = unit_codes(weight);
   const size_t units = units_of(weight);
   const size_t planes = codes / 4;
@@ -109,7 +122,7 @@ void prepare_floats(const Weight& weight, const float* x, void* to) {
     for (size_t lane = 0; lane < 4; ++lane) {
       for (size_t j = 0; j < planes; ++j) {
         const size_t k = unit * codes + lane * planes + ((planes - 1 - j) ^ flip);
-        values[place.start + j * place.plane + lane] = k < weight.k ? x[k] : 0.0F;
+        values[place.start + j * place.plane + lane] = k < weight.k ? x[k] * down : 0.0F;
       }
     }
   }

@@ -77,6 +77,12 @@ HWY_INLINE void gather_scales(const Weight& weight, size_t n, size_t count, floa
   }
 }
 
+// Of all sums with a prepared row of x.
+HWY_INLINE float row_scale(const uint8_t* x, const RowLayout& layout, Precision precision) {
+  const void* scale = x + layout.scales;
+  return precision == Precision::kF16 ? 1.0F : *static_cast<const float*>(scale);
+}
+
 template <class Codes, size_t kM>
 void multiply_codes(const Product& p, Precision precision) {
   const Weight& w = p.weight;
@@ -105,9 +111,10 @@ void multiply_codes(const Product& p, Precision precision) {
       HWY_ALIGN float sums[kM * 4];
       multiply_quad<Codes, kM>(rows, units, bytes, sums);
       for (size_t m = 0; m < kM; ++m) {
+        const float up = row_scale(rows.x[m], rows.layout, precision);
         for (size_t i = 0; i < own; ++i) {
           const float scale = grouped ? 1.0F : w.scales[n + r + i];
-          p.y[m * p.y_row + n + r + i] = sums[m * 4 + i] * scale;
+          p.y[m * p.y_row + n + r + i] = sums[m * 4 + i] * scale * up;
         }
       }
     }
