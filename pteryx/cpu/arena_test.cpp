@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/cpu/arena.h"
+
+#include <cstdint>
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include "pteryx/base/testing/allocations.h"
+#include "pteryx/cpu/pool.h"
+
+namespace pteryx::cpu {
+namespace {
+
+bool is_aligned(const void* p) { return reinterpret_cast<uintptr_t>(p) % Arena::kAlignment == 0; }
+
+// What a call may take: pieces that fit no block together with others.
+void take_some(Arena& arena, size_t times) {
+  for (size_t i = 0; i < times; ++i) {
+    std::byte* const bytes = arena.take(1000 * i + 1);
+    EXPECT_TRUE(is_aligned(bytes));
+    std::memset(bytes, 1, 1000 * i + 1);
+    float* const floats = arena.take_array<float>(7);
+    EXPECT_TRUE(is_aligned(floats));
+    floats[6] = 1;
+  }
+}
+
+TEST(Arena, WhatIsTakenStands) {
+  Arena arena;
+  auto* const first = arena.take_array<int>(10);
+  for (int i = 0; i < 10; ++i) first[i] = i;
+  take_some(arena, 20);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(first[i], i);
+}
+
+TEST(Arena, NothingCanBeTaken) {
+  Arena arena;
+  arena.reset();
+  EXPECT_TRUE(is_aligned(arena.take(0)));
+  take_some(arena, 1);
+}
+
+TEST(Arena, AllocatesNothingInTheSteadyState) {
+  Arena arena;
+  take_some(arena, 20);
+  arena.reset();  // one block for all of it from here on
+  pteryx::testing::AllocationCount count;
+  for (size_t run = 0; run < 3; ++run) {
+    take_some(arena, 20 - run);
+    arena.reset();
+  }
+  EXPECT_EQ(count.stop(), 0);
+}
+
+TEST(Arena, LargerCallsAllocateOnce) {
+  Arena arena;
+  take_some(arena, 3);
+  arena.reset();
+  take_some(arena, 8);
+  arena.reset();
+  pteryx::testing::AllocationCount count;
+  take_some(arena, 8);
+  arena.reset();
+  EXPECT_EQ(count.stop(), 0);
+}
+
+TEST(Arena, PoolsRunWithoutAllocating) {
+  Pool pool(3);
+  pool.run(10, [](size_t, size_t) {});
+  pteryx::testing::AllocationCount count;
+  for (int i = 0; i < 100; ++i) pool.run(10, [](size_t, size_t) {});
+  EXPECT_EQ(count.stop(), 0);
+}
+
+}  // namespace
+}  // namespace pteryx::cpu
