@@ -36,4 +36,4 @@ format:  ## Format the sources
 	@scripts/format
 
 clean:  ## Remove the build folders; .deps stays
-	@rm -rf build build-debug build-asan build-web
+	@rm -rf build build-debug build-asan build-tsan build-web

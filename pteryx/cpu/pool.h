@@ -27,7 +27,8 @@ class Pool {
   // Calls body(item, thread) once for each item < count, thread < threads(); returns when all are
   // done. Which thread does an item is not fixed: items have to be the same whoever does them.
   // count is below 2^32. A call from inside a body, or beside another, runs alone, as thread 0 (of
-  // memory of its own, where bodies use some for each thread).
+  // memory of its own, where bodies use some for each thread); one from inside a body that runs
+  // alone itself finds the threads when they are free again.
   template <class Body>
   void run(size_t count, Body&& body) {
     run_erased(

@@ -28,7 +28,7 @@ int count_wrong(Pool& pool, size_t seed, int jobs) {
       std::vector<int> inner(3);
       pool.run(inner.size(), [&](size_t i, size_t own) {
         inner[i] += 1;
-        if (own != 0) ++wrong;
+        if (own >= pool.threads()) ++wrong;
       });
       for (const int d : inner) wrong += d == 1 ? 0 : 1;
     });
@@ -45,6 +45,18 @@ TEST(Pool, DoesEveryItemOnce) {
     EXPECT_EQ(pool.threads(), threads);
     EXPECT_EQ(count_wrong(pool, 1, 1000), 0) << threads;
   }
+}
+
+TEST(Pool, LoopsInsideOfLoopsRunAlone) {
+  Pool pool(3);
+  std::atomic<int> others{0};
+  pool.run(20, [&](size_t, size_t) {
+    const std::thread::id caller = std::this_thread::get_id();
+    pool.run(20, [&](size_t, size_t own) {
+      others += own == 0 && std::this_thread::get_id() == caller ? 0 : 1;
+    });
+  });
+  EXPECT_EQ(others, 0);
 }
 
 TEST(Pool, ServesTwoCallers) {

@@ -18,6 +18,7 @@ void expect_same(const Case& c, Tolerance tolerance, Routes which = Routes::kAll
   SCOPED_TRACE(c.op() + " " + describe(c));
   const auto want = run(c, Where::kCpu);
   ASSERT_TRUE(want.ok()) << want.status().message();
+  EXPECT_EQ(compare_fast(c, *want, tolerance), "") << "on the CPU, fast";
   auto routes = gpu_routes(c);
   ASSERT_TRUE(routes.ok()) << routes.status().message();
   ASSERT_FALSE(routes->empty()) << "not for the GPU";

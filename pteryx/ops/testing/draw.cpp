@@ -83,6 +83,8 @@ std::string check(const Drawn& drawn, Draw& d) {
     if (!cpu.ok()) return fmt::format("on the CPU: {}", cpu.status().message());
     want = *std::move(cpu);
   }
+  if (const std::string wrong = compare_fast(drawn.call, want, drawn.tolerance); !wrong.empty())
+    return fmt::format("on the CPU, fast: {}", wrong);
   const auto routes = gpu_routes(drawn.call);
   if (!routes.ok()) return std::string(routes.status().message());
   if (routes->empty()) return "does not run on the GPU";

@@ -187,7 +187,7 @@ Case& Case::scalar_out() {
 Result<std::vector<TestTensor>> run(const Case& c, Where where, const std::string& route) {
   Runner r;
   PTERYX_TRY(r.build(c));
-  return where == Where::kCpu ? r.run_cpu() : r.run_gpu(route);
+  return where == Where::kGpu ? r.run_gpu(route) : r.run_cpu(where);
 }
 
 namespace {
@@ -206,6 +206,7 @@ std::vector<std::string> codes_of(const Runner& r, const PlanContext& context, c
 
 void expect_matrices(const Case& c, const std::vector<TestTensor>& want, Tolerance tol,
                      std::string_view only) {
+  EXPECT_EQ(compare_fast(c, want, tol, Precision::kF16), "") << c.op() << ", fast, rounded";
   if (!test_device().caps().f16 || test_device().caps().provider != "dawn")
     return;  // no such matrices
   Runner first;
@@ -337,6 +338,7 @@ void expect_op(const Case& c, const std::vector<TestTensor>& want, Tolerance tol
       ADD_FAILURE() << c.op() << " " << what << ": " << text;
   };
   if (r.def->cpu != nullptr) check("on the CPU", run(c, Where::kCpu));
+  EXPECT_EQ(compare_fast(c, want, tol, r.precision), "") << c.op() << ", fast";
   const Node n(r.g, r.g.nodes[0], *r.def, r.live);
   if (runs_on_gpu(n)) {
     check("on the GPU", run(c, Where::kGpu));
@@ -365,6 +367,7 @@ void expect_route(const Case& c, const std::string& route, const std::vector<Tes
   const auto got = r.run_gpu(route);
   ASSERT_TRUE(got.ok()) << c.op() << ", route " << route << ": " << got.status().message();
   EXPECT_EQ(compare(*got, want, tol), "") << c.op() << ", route " << route;
+  EXPECT_EQ(compare_fast(c, want, tol, r.precision), "") << c.op() << ", fast";
 }
 
 void expect_error(const Case& c, std::string_view text) {

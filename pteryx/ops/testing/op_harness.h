@@ -84,7 +84,11 @@ class Case {
   Precision precision_ = Precision::kF32;
 };
 
-enum class Where : uint8_t { kGpu, kCpu };
+enum class Where : uint8_t {
+  kGpu,
+  kCpu,   // the reference
+  kFast,  // the CPU with threads and vectors, where there is a kernel that takes the call
+};
 
 // Schema check, shape, plan, run. `route` is "" or a name of the op's family. Inputs the op mutates
 // come after results.
@@ -113,17 +117,21 @@ Result<Scalar> run_scalar(const Case& c);
 // "" if every element of got is within tol of want, else the first that is not.
 std::string compare(const std::vector<TestTensor>& got, const std::vector<TestTensor>& want,
                     Tolerance tol);
-// Runs on the CPU and on the GPU with every route that fits, and compares each with `want`. Where
-// the op has no CPU kernel, or no GPU plan for these types, only the other is run; having neither
-// fails.
+// The same of the fast kernel of the CPU; "" where the op has none.
+std::string compare_fast(const Case& c, const std::vector<TestTensor>& want, Tolerance tol,
+                         Precision precision = Precision::kF32);
+// Runs on the CPU, with both of its kernels, and on the GPU with every route that fits, and
+// compares each with `want`. Where the op has no CPU kernel, or no GPU plan for these types, only
+// the other is run; having neither fails.
 void expect_op(const Case& c, const std::vector<TestTensor>& want, Tolerance tol);
 // Runs the routes at f16 precision, or `only` one, with subgroup matrices, as planned for devices
 // with bounds checks and, where that differs, without. Where the GPU has no such matrices, plain
-// WGSL stands in for them; nothing is run on libraries that have none.
+// WGSL stands in for them; nothing is run on libraries that have none. The fast kernel of the CPU
+// is run at that precision, too.
 void expect_matrices(const Case& c, const std::vector<TestTensor>& want, Tolerance tol,
                      std::string_view only = {});
 // Runs one route, which must fit, or "" for the default one, at the precision of the case, on the
-// device less what `mask` takes from its capabilities.
+// device less what `mask` takes from its capabilities; and the fast kernel of the CPU.
 void expect_route(const Case& c, const std::string& route, const std::vector<TestTensor>& want,
                   Tolerance tol, const std::function<void(gpu::Caps&)>& mask = nullptr);
 // Expects an error whose message contains `text`.

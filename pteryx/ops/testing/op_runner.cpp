@@ -146,35 +146,6 @@ Status Runner::build(const Case& c) {
   return {};
 }
 
-Result<std::vector<TestTensor>> Runner::run_cpu() {
-  struct Memory : Host {
-    std::map<uint32_t, std::vector<std::byte>> bytes;
-    const Runner* r = nullptr;
-    HostTensor host(ValueId id) const override {
-      auto& b = const_cast<std::vector<std::byte>&>(bytes.at(graph::index(id)));
-      return {r->g.tensor(id)->dtype, r->live.dims[graph::index(id)], b.data()};
-    }
-  } memory;
-  memory.r = this;
-  for (uint32_t v = 0; v < g.values.size(); ++v) {
-    const auto* t = g.tensor(ValueId{v});
-    if (t == nullptr) continue;
-    const auto it = inputs.find(v);
-    memory.bytes[v] = it != inputs.end()
-                          ? encode(it->second, t->dtype)
-                          : std::vector<std::byte>(static_cast<size_t>(numel(live.dims[v])) *
-                                                   size_bytes(t->dtype));
-    memory.bytes[v].resize(std::max<size_t>(memory.bytes[v].size(), 1));
-  }
-  PTERYX_TRY(def->cpu(Node(g, g.nodes[0], *def, live), memory));
-  std::vector<TestTensor> out;
-  for (const ValueId id : results) {
-    const DType t = g.tensor(id)->dtype;
-    out.push_back(decode(t, t, live.dims[graph::index(id)], memory.bytes[graph::index(id)]));
-  }
-  return out;
-}
-
 // Every device binds eight storage buffers, and many no more: planned for one of those, no kernel
 // has more.
 Status Runner::check_buffers(PlanContext context, const std::string& route) {

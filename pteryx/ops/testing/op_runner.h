@@ -35,6 +35,9 @@ struct Runner {
   bool emulate = false;                       // subgroup matrices
   std::function<void(gpu::Caps&)> mask = {};  // takes capabilities away
   uint32_t invocations = 0;  // planned for workgroups of so many; 0: as the device has
+  // On the CPU: constants that lie in several places, and so in none as a whole.
+  std::map<uint32_t, std::vector<Bytes>> parts = {};
+  bool was_fast = false;  // the last run on the CPU
 
   ValueId add(graph::Value v, const Dims& dims = {}) {
     g.values.push_back(std::move(v));
@@ -66,7 +69,7 @@ struct Runner {
 
   Status build(const Case& c);
 
-  Result<std::vector<TestTensor>> run_cpu();
+  Result<std::vector<TestTensor>> run_cpu(Where where);
 
   Result<std::vector<TestTensor>> run_gpu(const std::string& route);
 

@@ -1,0 +1,101 @@
+// One operator on the CPU, for the harness. SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+
+#include "pteryx/cpu/arena.h"
+#include "pteryx/cpu/pool.h"
+#include "pteryx/ops/testing/op_runner.h"
+
+namespace pteryx::ops::testing {
+namespace {
+
+constexpr size_t kGuardBytes = 64;
+constexpr std::byte kDirt{0x7B};
+
+// Every tensor of the graph, each with bytes behind it that nobody may write.
+struct Memory : Host {
+  const Runner& r;
+  std::map<uint32_t, std::vector<std::byte>> bytes;
+
+  explicit Memory(const Runner& runner) : r(runner) {}
+  HostTensor host(ValueId id) const override {
+    auto& b = const_cast<std::vector<std::byte>&>(bytes.at(graph::index(id)));
+    return {r.g.tensor(id)->dtype, r.live.dims[graph::index(id)], b.data()};
+  }
+  std::span<const Bytes> parts(ValueId id) const override {
+    const auto it = r.parts.find(graph::index(id));
+    return it == r.parts.end() ? std::span<const Bytes>() : it->second;
+  }
+  size_t used(ValueId id) const {
+    return static_cast<size_t>(numel(r.live.dims[graph::index(id)])) *
+           size_bytes(r.g.tensor(id)->dtype);
+  }
+};
+
+Memory fill(const Runner& r) {
+  Memory memory(r);
+  for (uint32_t v = 0; v < r.g.values.size(); ++v) {
+    const auto* t = r.g.tensor(ValueId{v});
+    if (t == nullptr) continue;
+    const auto it = r.inputs.find(v);
+    std::vector<std::byte>& bytes = memory.bytes[v];
+    if (it != r.inputs.end() && !r.parts.contains(v)) bytes = encode(it->second, t->dtype);
+    bytes.resize(memory.used(ValueId{v}) + kGuardBytes, kDirt);
+  }
+  return memory;
+}
+
+Status check_guards(const Memory& memory) {
+  for (const auto& [v, bytes] : memory.bytes) {
+    const auto guard = std::span(bytes).last(kGuardBytes);
+    if (std::ranges::any_of(guard, [](std::byte b) { return b != kDirt; }))
+      return invalid_argument(fmt::format("value {}: bytes behind its end were changed", v));
+  }
+  return {};
+}
+
+// The fast kernel, where there is one that takes the call.
+Result<bool> try_fast(const Node& n, const Memory& memory, Precision precision) {
+  constexpr size_t kThreads = 3;
+  if (n.def().fast == nullptr) return false;
+  const auto before = memory.bytes;
+  static const std::shared_ptr<cpu::Pool> pool = cpu::shared_pool(kThreads);
+  cpu::Arena arena;
+  CpuContext context{*pool, arena, precision};
+  PTERYX_ASSIGN(const bool done, n.def().fast(n, memory, context));
+  if (!done && memory.bytes != before)
+    return invalid_argument("a fast kernel that does not take a call changed tensors of it");
+  return done;
+}
+
+}  // namespace
+
+Result<std::vector<TestTensor>> Runner::run_cpu(Where where) {
+  const Memory memory = fill(*this);
+  const Node n(g, g.nodes[0], *def, live);
+  was_fast = false;
+  if (where == Where::kFast) {
+    PTERYX_ASSIGN(was_fast, try_fast(n, memory, precision));
+  }
+  if (!was_fast) PTERYX_TRY(def->cpu(n, memory));
+  PTERYX_TRY(check_guards(memory));
+  std::vector<TestTensor> out;
+  for (const ValueId id : results) {
+    const DType t = g.tensor(id)->dtype;
+    out.push_back(decode(t, t, live.dims[graph::index(id)],
+                         Bytes(memory.bytes.at(graph::index(id))).first(memory.used(id))));
+  }
+  return out;
+}
+
+std::string compare_fast(const Case& c, const std::vector<TestTensor>& want, Tolerance tol,
+                         Precision precision) {
+  Runner r;
+  if (const Status s = r.build(c); !s.ok()) return std::string(s.message());
+  if (r.def->fast == nullptr) return "";
+  r.precision = precision;
+  const auto got = r.run_cpu(Where::kFast);
+  if (!got.ok()) return std::string(got.status().message());
+  return compare(*got, want, tol);
+}
+
+}  // namespace pteryx::ops::testing
