@@ -121,18 +121,7 @@ HWY_INLINE void unpack_floats(const Weight& w, const Part& part, Scratch& s) {
     return read_words(w, part, static_cast<uint32_t*>(panel));
   }
   read_words(w, part, s.words);
-  if (w.kind == WeightKind::kF16) {
-    const hn::Rebind<uint16_t, Floats> d16;
-    for (size_t k = 0; k < part.depth; ++k) {
-      for (size_t c = 0; c < kColumns; c += kLanes) {
-        auto v = hn::Load(d, s.words + k / 2 * kColumns + c);
-        v = k % 2 == 0 ? hn::And(v, hn::Set(d, 0xFFFFU)) : hn::ShiftRight<16>(v);
-        const auto halves = hn::DemoteTo(d16, hn::BitCast(di, v));
-        hn::Store(widen_halves(df, halves), df, s.panel + k * kColumns + c);
-      }
-    }
-    return;
-  }
+  if (w.kind == WeightKind::kF16) return widen_pairs(s.words, part.depth, kColumns, s.panel);
   const bool nibbles = is_nibbles(w.kind);
   const size_t flip = w.kind == WeightKind::kHighFirst ? 1 : 0;
   const size_t in_word = nibbles ? 8 : 4;

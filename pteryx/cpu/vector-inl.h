@@ -168,6 +168,22 @@ HWY_INLINE void transpose_words(const uint8_t* HWY_RESTRICT from, size_t from_ro
   }
 }
 
+// f32 of pairs of f16 as transpose_words leaves them: to[k, column], rows of `columns`.
+HWY_INLINE void widen_pairs(const uint32_t* HWY_RESTRICT words, size_t depth, size_t columns,
+                            float* HWY_RESTRICT to) {
+  const Words d;
+  const Floats df;
+  const hn::Rebind<uint16_t, Floats> d16;
+  for (size_t k = 0; k < depth; ++k) {
+    for (size_t c = 0; c < columns; c += kLanes) {
+      auto v = hn::Load(d, words + k / 2 * columns + c);
+      v = k % 2 == 0 ? hn::And(v, hn::Set(d, 0xFFFFU)) : hn::ShiftRight<16>(v);
+      const auto halves = hn::DemoteTo(d16, hn::BitCast(Ints(), v));
+      hn::Store(widen_halves(df, halves), df, to + k * columns + c);
+    }
+  }
+}
+
 // e to the power of x: at most 2 units in the last place off, with denormals, 0, infinity and NaN
 // where std::exp has them.
 template <class D, class V = hn::Vec<D>>

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "pteryx/cpu/arena.h"
 #include "pteryx/cpu/rows.h"
 #include "pteryx/ops/op.h"
 
@@ -29,6 +30,14 @@ inline void store_floats(const float* from, const HostTensor& to, int64_t first,
   } else {
     std::memcpy(floats(to) + first, from, count * sizeof(float));
   }
+}
+
+// All of an f32 or f16 tensor as f32: itself, or a copy.
+inline float* widened(const HostTensor& t, CpuContext& c) {
+  if (t.dtype == DType::kF32) return floats(t);
+  auto* const to = c.memory.take_array<float>(static_cast<size_t>(t.numel()));
+  load_floats(t, 0, static_cast<size_t>(t.numel()), to);
+  return to;
 }
 
 }  // namespace pteryx::ops

@@ -20,14 +20,6 @@ cpu::Attention::Strides strides_of(const Strides& s) {
   return {.row = static_cast<size_t>(s.row), .head = static_cast<size_t>(s.head)};
 }
 
-// An f16 tensor as f32.
-float* widened(const HostTensor& t, CpuContext& c) {
-  if (t.dtype == DType::kF32) return floats(t);
-  auto* const to = c.memory.take_array<float>(static_cast<size_t>(t.numel()));
-  load_floats(t, 0, static_cast<size_t>(t.numel()), to);
-  return to;
-}
-
 }  // namespace
 
 Result<bool> fast(const Node& n, const Host& host, CpuContext& c) {

@@ -180,6 +180,7 @@ void add_conv(std::vector<OpDef>& table) {
                       .plan = plan_by_route,
                       .gpu = conv::gpu,
                       .cpu = conv::cpu,
+                      .fast = conv::fast,
                       .family = "conv",
                       .routes = conv::routes()};
   OpDef convolution = base;

@@ -90,6 +90,9 @@ struct Finish {
 };
 Finish read_finish(const Node& n);
 
+// With vectors and threads: not transposed ones, of f32 or f16.
+Result<bool> fast(const Node& n, const Host& h, CpuContext& context);
+
 // The routes of the family, in order of preference.
 std::span<const Route> routes();
 
