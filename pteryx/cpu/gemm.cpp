@@ -159,6 +159,10 @@ void multiply_item(const Gemm& g, const GemmItems& items, size_t item, void* scr
   }
 }
 
+void finish_all(const Finish& f, size_t rows, size_t columns, float* y) {
+  for (size_t r = 0; r < rows; ++r) finish_row(f, y + r * columns, r, 0, columns, y + r * columns);
+}
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace pteryx::cpu
@@ -169,6 +173,7 @@ namespace pteryx::cpu {
 HWY_EXPORT(cut);
 HWY_EXPORT(scratch_size);
 HWY_EXPORT(multiply_item);
+HWY_EXPORT(finish_all);
 
 GemmItems cut_gemm(const Gemm& g, size_t threads, size_t others) {
   if (g.m == 0 || g.n == 0) return {};
@@ -177,6 +182,9 @@ GemmItems cut_gemm(const Gemm& g, size_t threads, size_t others) {
 size_t gemm_scratch_bytes() { return HWY_DYNAMIC_DISPATCH(scratch_size)(); }
 void multiply(const Gemm& g, const GemmItems& items, size_t item, void* scratch) {
   HWY_DYNAMIC_DISPATCH(multiply_item)(g, items, item, scratch);
+}
+void finish(const Finish& f, size_t rows, size_t columns, float* y) {
+  HWY_DYNAMIC_DISPATCH(finish_all)(f, rows, columns, y);
 }
 }  // namespace pteryx::cpu
 #endif

@@ -56,5 +56,7 @@ GemmItems cut_gemm(const Gemm& g, size_t threads, size_t others = 0);
 
 size_t gemm_scratch_bytes();  // for each thread, aligned to 64 bytes
 void multiply(const Gemm& g, const GemmItems& items, size_t item, void* scratch);
+// y = finish(y) for a dense matrix of sums.
+void finish(const Finish& f, size_t rows, size_t columns, float* y);
 
 }  // namespace pteryx::cpu

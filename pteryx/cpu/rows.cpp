@@ -11,6 +11,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "pteryx/cpu/functions-inl.h"
 #include "pteryx/cpu/rows.h"
 #include "pteryx/cpu/vector-inl.h"
 
@@ -18,7 +19,6 @@ HWY_BEFORE_NAMESPACE();
 namespace pteryx::cpu {
 namespace HWY_NAMESPACE {
 namespace {
-using V = hn::Vec<Floats>;
 
 // Calls part(at, load, store) for all of `count` values, the last with fewer than a vector.
 template <class Map>
@@ -64,23 +64,58 @@ void rms_norm_rows(const float* x, const float* weight, float eps, size_t rows, 
   }
 }
 
-void layer_norm_rows(const float* x, const float* weight, const float* bias, float eps, size_t rows,
-                     size_t width, float* y) {
+struct Moments {
+  float mean;
+  float scale;  // 1 / sqrt(variance + eps)
+};
+HWY_INLINE Moments moments_of(const float* x, size_t length, float eps) {
   const Floats d;
-  const auto count = static_cast<float>(width);
+  const auto count = static_cast<float>(length);
+  const float mean = sum_row(x, length, [](V v) HWY_ATTR { return v; }) / count;
+  const V middle = hn::Set(d, mean);
+  const float squares = sum_row(x, length, [middle](V v) HWY_ATTR {
+    const V c = hn::Sub(v, middle);
+    return hn::Mul(c, c);
+  });
+  return {mean, 1.0F / std::sqrt(squares / count + eps)};
+}
+
+void layer_norm_rows(const float* x, const float* weight, const float* bias, float eps, size_t rows,
+                     size_t width, float* y, float* stats) {
+  const Floats d;
   for (size_t row = 0; row < rows; ++row, x += width, y += width) {
-    const V mean = hn::Set(d, sum_row(x, width, [](V v) HWY_ATTR { return v; }) / count);
-    const float squares = sum_row(x, width, [mean](V v) HWY_ATTR {
-      const V c = hn::Sub(v, mean);
-      return hn::Mul(c, c);
-    });
-    const V scale = hn::Set(d, 1.0F / std::sqrt(squares / count + eps));
+    const Moments m = moments_of(x, width, eps);
+    const V mean = hn::Set(d, m.mean);
+    const V scale = hn::Set(d, m.scale);
     map_row(width, y, [&](size_t i, auto load) HWY_ATTR {
       V v = hn::Mul(hn::Sub(load(x + i), mean), scale);
       if (weight != nullptr) v = hn::Mul(v, load(weight + i));
       return bias != nullptr ? hn::Add(v, load(bias + i)) : v;
     });
+    if (stats == nullptr) continue;
+    stats[row * 2] = m.mean;
+    stats[row * 2 + 1] = m.scale;
   }
+}
+
+void group_norm_row(const GroupNorm& g, const float* x, float* y, float* stats) {
+  const Floats d;
+  const Moments m = moments_of(x, g.channels * g.inner, g.eps);
+  const V mean = hn::Set(d, m.mean);
+  for (size_t c = 0; c < g.channels; ++c, x += g.inner, y += g.inner) {
+    const V scale = hn::Set(d, g.weight != nullptr ? m.scale * g.weight[c] : m.scale);
+    const V bias = hn::Set(d, g.bias != nullptr ? g.bias[c] : 0.0F);
+    map_row(g.inner, y, [&](size_t i, auto load) HWY_ATTR {
+      const V v = hn::MulAdd(hn::Sub(load(x + i), mean), scale, bias);
+      return g.silu ? silu_of(v) : v;
+    });
+  }
+  stats[0] = m.mean;
+  stats[1] = m.scale;
+}
+
+float sum_all(const float* x, size_t count) {
+  return sum_row(x, count, [](V v) HWY_ATTR { return v; });
 }
 
 float largest_of(const float* x, size_t count) {
@@ -196,6 +231,8 @@ HWY_AFTER_NAMESPACE();
 namespace pteryx::cpu {
 HWY_EXPORT(rms_norm_rows);
 HWY_EXPORT(layer_norm_rows);
+HWY_EXPORT(group_norm_row);
+HWY_EXPORT(sum_all);
 HWY_EXPORT(softmax_rows);
 HWY_EXPORT(silu_times_all);
 HWY_EXPORT(exp_row);
@@ -208,9 +245,13 @@ void rms_norm(const float* x, const float* weight, float eps, size_t rows, size_
   HWY_DYNAMIC_DISPATCH(rms_norm_rows)(x, weight, eps, rows, width, y);
 }
 void layer_norm(const float* x, const float* weight, const float* bias, float eps, size_t rows,
-                size_t width, float* y) {
-  HWY_DYNAMIC_DISPATCH(layer_norm_rows)(x, weight, bias, eps, rows, width, y);
+                size_t width, float* y, float* stats) {
+  HWY_DYNAMIC_DISPATCH(layer_norm_rows)(x, weight, bias, eps, rows, width, y, stats);
 }
+void group_norm(const GroupNorm& g, const float* x, float* y, float* stats) {
+  HWY_DYNAMIC_DISPATCH(group_norm_row)(g, x, y, stats);
+}
+float sum_of(const float* x, size_t count) { return HWY_DYNAMIC_DISPATCH(sum_all)(x, count); }
 void softmax(const float* x, size_t rows, size_t width, float* y) {
   HWY_DYNAMIC_DISPATCH(softmax_rows)(x, rows, width, y);
 }

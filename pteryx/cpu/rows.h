@@ -10,9 +10,22 @@ namespace pteryx::cpu {
 
 // y = x / sqrt(mean(x^2) + eps) * weight, for `rows` rows of `width`.
 void rms_norm(const float* x, const float* weight, float eps, size_t rows, size_t width, float* y);
-// y = (x - mean) / sqrt(variance + eps) * weight + bias; weight and bias may be null.
+// y = (x - mean) / sqrt(variance + eps) * weight + bias; weight and bias may be null. Mean and 1 /
+// sqrt of each row go to `stats`, [rows, 2], unless it is null.
 void layer_norm(const float* x, const float* weight, const float* bias, float eps, size_t rows,
-                size_t width, float* y);
+                size_t width, float* y, float* stats = nullptr);
+// The same for one row of `channels` of `inner` elements, with a weight and a bias for each, and
+// y * sigmoid(y) behind it where `silu` says so.
+struct GroupNorm {
+  size_t channels = 0;
+  size_t inner = 0;
+  const float* weight = nullptr;
+  const float* bias = nullptr;
+  float eps = 0;
+  bool silu = false;
+};
+void group_norm(const GroupNorm& g, const float* x, float* y, float* stats);
+float sum_of(const float* x, size_t count);
 // Rows that are all minus infinity become NaN.
 void softmax(const float* x, size_t rows, size_t width, float* y);
 // y = gate / (1 + exp(-gate)) * up.

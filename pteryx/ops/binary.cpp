@@ -3,6 +3,7 @@
 #include "pteryx/ops/shaders/binary.h"
 
 #include "pteryx/ops/binary_rows.h"
+#include "pteryx/ops/elementwise_fast.h"
 #include "pteryx/ops/op.h"
 #include "pteryx/ops/strided.h"
 #include "pteryx/ops/table.h"
@@ -144,6 +145,7 @@ void add_binary(std::vector<OpDef>& table) {
                      .shape = shape,
                      .plan = plan,
                      .cpu = cpu,
+                     .fast = binary_fast,
                      .row = &r});
   }
 }

@@ -2,9 +2,11 @@
 // BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 
 #include "pteryx/cpu/arena.h"
+#include "pteryx/cpu/pool.h"
 #include "pteryx/cpu/rows.h"
 #include "pteryx/ops/op.h"
 
@@ -39,5 +41,18 @@ inline float* widened(const HostTensor& t, CpuContext& c) {
   load_floats(t, 0, static_cast<size_t>(t.numel()), to);
   return to;
 }
+
+// Calls body(begin, end) for parts of `count` items, by all threads where there is work for them:
+// a part has `least` items or more, unless it is the only one.
+template <typename Body>
+void for_parts(CpuContext& c, size_t count, size_t least, const Body& body) {
+  const size_t most = c.pool.threads() == 1 ? 1 : 4 * c.pool.threads();
+  const size_t parts = std::clamp<size_t>(count / std::max<size_t>(least, 1), 1, most);
+  c.pool.run(parts, [&](size_t part, size_t /*thread*/) {
+    body(count * part / parts, count * (part + 1) / parts);
+  });
+}
+// Elements that are worth a thread's while.
+inline constexpr size_t kPartElements = 8192;
 
 }  // namespace pteryx::ops

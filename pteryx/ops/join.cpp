@@ -4,7 +4,9 @@
 #include "pteryx/ops/shaders/join.h"
 
 #include <algorithm>
+#include <cstring>
 
+#include "pteryx/ops/float_rows.h"
 #include "pteryx/ops/movement.h"
 #include "pteryx/ops/op.h"
 #include "pteryx/ops/table.h"
@@ -292,6 +294,28 @@ Status cpu(const Node& n, const Host& h) {
   return {};
 }
 
+Result<bool> fast(const Node& n, const Host& h, CpuContext& c) {
+  PTERYX_ASSIGN(const Join j, row(n).join(n));
+  const HostTensor y = h.host(n.out_id());
+  if (std::ranges::any_of(j.pieces, [&](const Piece& p) { return p.from.dtype != y.dtype; }))
+    return false;
+  const size_t element = size_bytes(y.dtype);
+  const auto bytes = [&](int64_t elements) { return static_cast<size_t>(elements) * element; };
+  int64_t start = 0;
+  for (const Piece& piece : j.pieces) {
+    const std::byte* const from = h.host(piece.from.id).data + bytes(piece.offset);
+    std::byte* const to = y.data + bytes(start);
+    const size_t length = bytes(piece.length);
+    for_parts(c, static_cast<size_t>(j.rows), 4 * kPartElements / length,
+              [&](size_t begin, size_t end) {
+                for (size_t r = begin; r < end; ++r)
+                  std::memcpy(to + r * bytes(j.row), from + r * bytes(piece.stride), length);
+              });
+    start += piece.length;
+  }
+  return true;
+}
+
 Status shape(const Node& n, Shapes& s) { return row(n).shape(n, s); }
 bool gpu(const Node& n) { return row(n).gpu(n); }
 
@@ -334,6 +358,7 @@ void add_join(std::vector<OpDef>& table) {
                      .plan = plan,
                      .gpu = gpu,
                      .cpu = cpu,
+                     .fast = fast,
                      .row = &r});
   }
 }

@@ -96,6 +96,12 @@ Status cpu(const Node& n, const Host& h) {
   return {};
 }
 
+Result<bool> fast(const Node& n, const Host& h, CpuContext& c) {
+  if (n.out_count() != 1 || !wanted(n, 0)) return false;
+  PTERYX_ASSIGN(const Source source, row(n).source(n, 0));
+  return move_fast(source, h.host(n.in(kX).id), h.host(n.out_id()), c);
+}
+
 }  // namespace
 
 Status plan_moved(const Node& n, Plan& p, const Source& given, const Tensor& x, const Tensor& y) {
@@ -140,6 +146,7 @@ void add_movement(std::vector<OpDef>& table) {
                        .plan = plan,
                        .gpu = one_type,
                        .cpu = cpu,
+                       .fast = fast,
                        .row = &r});
     }
   }

@@ -60,6 +60,9 @@ std::span<const MovementRow> filled_rows();
 // y = the elements of x that `source` says.
 Status plan_moved(const Node& n, Plan& p, const Source& source, const Tensor& x, const Tensor& y);
 
+// The same on the CPU, with threads; false: not these, and nothing was done.
+bool move_fast(const Source& s, const HostTensor& x, const HostTensor& y, CpuContext& c);
+
 // start, end and step of a slice resolved against a live extent: None, negative and far values as
 // PyTorch has them.
 struct SliceRange {

@@ -248,6 +248,7 @@ void add_norm(std::vector<OpDef>& table) {
                      .shape = shape,
                      .plan = plan_by_route,
                      .cpu = cpu,
+                     .fast = norm_fast,
                      .family = "norm",
                      .routes = norm_routes(),
                      .row = &r});

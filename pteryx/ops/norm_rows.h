@@ -27,5 +27,7 @@ struct NormRows {
 Result<NormRows> describe_norm(const Node& n);
 
 std::span<const Route> norm_routes();
+// With vectors and threads: all but batches.
+Result<bool> norm_fast(const Node& n, const Host& h, CpuContext& c);
 
 }  // namespace pteryx::ops

@@ -155,6 +155,7 @@ void add_reduce(std::vector<OpDef>& table) {
                      .plan = plan_by_route,
                      .gpu = gpu,
                      .cpu = reduce_on_cpu,
+                     .fast = reduce_fast,
                      .family = "reduce",
                      .routes = reduce_routes(),
                      .row = &r});

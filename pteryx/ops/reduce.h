@@ -46,5 +46,7 @@ Result<Reduction> describe_reduction(const Node& n);
 
 std::span<const Route> reduce_routes();
 Status reduce_on_cpu(const Node& n, const Host& h);
+// With vectors and threads: sums and means of what lies together.
+Result<bool> reduce_fast(const Node& n, const Host& h, CpuContext& c);
 
 }  // namespace pteryx::ops

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "pteryx/ops/float_rows.h"
 #include "pteryx/ops/reduce.h"
 
 namespace pteryx::ops {
@@ -101,6 +102,32 @@ Status reduce_on_cpu(const Node& n, const Host& h) {
                       put_row(s, {x, at[0], items}, y, second, i);
                     });
   return {};
+}
+
+Result<bool> reduce_fast(const Node& n, const Host& h, CpuContext& c) {
+  PTERYX_ASSIGN(const Reduction s, describe_reduction(n));
+  const bool dense = s.items.dims.rank() == 1 && s.items.strides[0][0] == 1;
+  if ((s.rule != Rule::kSum && s.rule != Rule::kMean) || !dense || n.out_count() != 1 ||
+      !is_f32(n.in(0)) || !is_f32(n.out()) || s.length == 0)
+    return false;
+  const float* const x = floats(h.host(n.in(0).id));
+  float* const y = floats(h.host(n.out_id()));
+  const auto length = static_cast<size_t>(s.length);
+  const float by = s.rule == Rule::kMean ? static_cast<float>(s.length) : 1.0F;
+  for_parts(c, static_cast<size_t>(s.row_count), kPartElements / length,
+            [&](size_t begin, size_t end) {
+              for (size_t row = begin; row < end; ++row) {
+                size_t rest = row;
+                int64_t at = 0;
+                for (size_t d = s.rows.dims.rank(); d-- > 0;) {
+                  const auto extent = static_cast<size_t>(s.rows.dims[d]);
+                  at += static_cast<int64_t>(rest % extent) * s.rows.strides[0][d];
+                  rest /= extent;
+                }
+                y[row] = cpu::sum_of(x + at, length) / by;
+              }
+            });
+  return true;
 }
 
 }  // namespace pteryx::ops

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "pteryx/ops/float_rows.h"
 #include "pteryx/ops/fold.h"
 #include "pteryx/ops/op.h"
 #include "pteryx/ops/table.h"
@@ -110,7 +111,7 @@ constexpr Route kRoutes[] = {
     {"serial", nullptr, plan<FoldRoute::kSerial>},
 };
 
-Status cpu(const Node& n, const Host& h) {
+Status plain(const Node& n, const Host& h) {
   PTERYX_ASSIGN(const Extents e, extents(n));
   const HostTensor x = h.host(n.in(kX).id);
   const HostTensor y = h.host(n.out_id());
@@ -128,6 +129,19 @@ Status cpu(const Node& n, const Host& h) {
   return {};
 }
 
+Result<bool> fast(const Node& n, const Host& h, CpuContext& c) {
+  PTERYX_ASSIGN(const Extents e, extents(n));
+  if (row(n).log || e.inner != 1 || e.length == 0 || !is_f32(n.in(kX)) || !is_f32(n.out()))
+    return false;
+  const float* const x = floats(h.host(n.in(kX).id));
+  float* const y = floats(h.host(n.out_id()));
+  const auto length = static_cast<size_t>(e.length);
+  for_parts(c, static_cast<size_t>(e.outer), kPartElements / length, [&](size_t begin, size_t end) {
+    cpu::softmax(x + begin * length, end - begin, length, y + begin * length);
+  });
+  return true;
+}
+
 constexpr Arg kArgs[] = {in("x", kFloats), number("dim"), any("half_to_float"), out("y", kFloats)};
 
 }  // namespace
@@ -139,7 +153,8 @@ void add_softmax(std::vector<OpDef>& table) {
                      .args = kArgs,
                      .shape = shape,
                      .plan = plan_by_route,
-                     .cpu = cpu,
+                     .cpu = plain,
+                     .fast = fast,
                      .family = "softmax",
                      .routes = kRoutes,
                      .row = &r});

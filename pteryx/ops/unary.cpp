@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "pteryx/ops/elementwise_fast.h"
 #include "pteryx/ops/op.h"
 #include "pteryx/ops/table.h"
 
@@ -292,6 +293,7 @@ void add_unary(std::vector<OpDef>& table) {
                      .shape = shape_like_first,
                      .plan = plan,
                      .cpu = cpu,
+                     .fast = unary_fast,
                      .row = &r});
   }
 }

@@ -276,6 +276,7 @@ void add_matmul(std::vector<OpDef>& table) {
                      .plan = plan_by_route,
                      .gpu = gpu,
                      .cpu = cpu,
+                     .fast = matmul_fast,
                      .family = "matmul",
                      .routes = matmul_routes(),
                      .row = &r});

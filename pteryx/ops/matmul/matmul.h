@@ -61,6 +61,9 @@ inline constexpr const char* kFusedLinear = "pteryx.dense";
 
 Result<MatMul> describe_matmul(const Node& n);
 
+// With vectors and threads: products of f32 or f16.
+Result<bool> matmul_fast(const Node& n, const Host& h, CpuContext& c);
+
 std::span<const Route> matmul_routes();
 
 }  // namespace pteryx::ops
