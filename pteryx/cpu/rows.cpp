@@ -66,6 +66,7 @@ void rms_norm_rows(const float* x, const float* weight, float eps, size_t rows, 
 
 struct Moments {
   float mean;
+  float rest;   // what f32 has no room for in a mean far from zero
   float scale;  // 1 / sqrt(variance + eps)
 };
 HWY_INLINE Moments moments_of(const float* x, size_t length, float eps) {
@@ -73,11 +74,14 @@ HWY_INLINE Moments moments_of(const float* x, size_t length, float eps) {
   const auto count = static_cast<float>(length);
   const float mean = sum_row(x, length, [](V v) HWY_ATTR { return v; }) / count;
   const V middle = hn::Set(d, mean);
-  const float squares = sum_row(x, length, [middle](V v) HWY_ATTR {
-    const V c = hn::Sub(v, middle);
+  const float rest =
+      sum_row(x, length, [middle](V v) HWY_ATTR { return hn::Sub(v, middle); }) / count;
+  const V small = hn::Set(d, rest);
+  const float squares = sum_row(x, length, [middle, small](V v) HWY_ATTR {
+    const V c = hn::Sub(hn::Sub(v, middle), small);
     return hn::Mul(c, c);
   });
-  return {mean, 1.0F / std::sqrt(squares / count + eps)};
+  return {mean, rest, 1.0F / std::sqrt(squares / count + eps)};
 }
 
 void layer_norm_rows(const float* x, const float* weight, const float* bias, float eps, size_t rows,
@@ -86,14 +90,15 @@ void layer_norm_rows(const float* x, const float* weight, const float* bias, flo
   for (size_t row = 0; row < rows; ++row, x += width, y += width) {
     const Moments m = moments_of(x, width, eps);
     const V mean = hn::Set(d, m.mean);
+    const V rest = hn::Set(d, m.rest);
     const V scale = hn::Set(d, m.scale);
     map_row(width, y, [&](size_t i, auto load) HWY_ATTR {
-      V v = hn::Mul(hn::Sub(load(x + i), mean), scale);
+      V v = hn::Mul(hn::Sub(hn::Sub(load(x + i), mean), rest), scale);
       if (weight != nullptr) v = hn::Mul(v, load(weight + i));
       return bias != nullptr ? hn::Add(v, load(bias + i)) : v;
     });
     if (stats == nullptr) continue;
-    stats[row * 2] = m.mean;
+    stats[row * 2] = m.mean + m.rest;
     stats[row * 2 + 1] = m.scale;
   }
 }
@@ -102,15 +107,16 @@ void group_norm_row(const GroupNorm& g, const float* x, float* y, float* stats) 
   const Floats d;
   const Moments m = moments_of(x, g.channels * g.inner, g.eps);
   const V mean = hn::Set(d, m.mean);
+  const V rest = hn::Set(d, m.rest);
   for (size_t c = 0; c < g.channels; ++c, x += g.inner, y += g.inner) {
     const V scale = hn::Set(d, g.weight != nullptr ? m.scale * g.weight[c] : m.scale);
     const V bias = hn::Set(d, g.bias != nullptr ? g.bias[c] : 0.0F);
     map_row(g.inner, y, [&](size_t i, auto load) HWY_ATTR {
-      const V v = hn::MulAdd(hn::Sub(load(x + i), mean), scale, bias);
+      const V v = hn::MulAdd(hn::Sub(hn::Sub(load(x + i), mean), rest), scale, bias);
       return g.silu ? silu_of(v) : v;
     });
   }
-  stats[0] = m.mean;
+  stats[0] = m.mean + m.rest;
   stats[1] = m.scale;
 }
 

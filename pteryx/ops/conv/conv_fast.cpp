@@ -36,8 +36,9 @@ bool fits_memory(const Conv& c) {
 }
 
 bool fits(const Node& n, const Conv& c, const Finish& f) {
-  if (c.transposed || c.batch == 0 || c.positions() == 0 || c.channels() == 0 || !fits_memory(c))
+  if (c.transposed || c.batch == 0 || c.positions() == 0 || c.channels() == 0 || c.terms() == 0)
     return false;
+  if (!fits_memory(c)) return false;
   if (!is_f32_or_f16(n.in(kX)) || !is_f32_or_f16(n.in(kWeight)) || !is_f32_or_f16(n.out()))
     return false;
   if (n.has(kBias) && !is_float(n.in(kBias).dtype)) return false;
