@@ -68,7 +68,7 @@ bool find_scales(const QLinear& d, std::span<const Bytes> ranges, Pieces& p) {
     return true;
   }
   const auto groups = static_cast<size_t>(d.k / d.group);
-  if (ranges.size() != p.count * groups) return false;
+  if (p.count == 0 || ranges.size() != p.count * groups) return false;
   for (size_t i = 0; i < ranges.size(); ++i) {
     cpu::Weight& w = p.all[i % p.count];
     if (i < p.count) {
