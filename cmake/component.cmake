@@ -1,4 +1,4 @@
-# pteryx_component(NAME name LABEL host|gpu [threads] DEPS component... [NATIVE file.cpp...])
+# pteryx_component(NAME name LABEL host|gpu DEPS component... [NATIVE file.cpp...])
 #
 # Makes the folder it is called in a library pteryx_<name> that may include, and links, only its DEPS and theirs.
 #   *_test.cpp       become the executable pteryx_<name>_test
@@ -7,7 +7,7 @@
 # NAME_native.cpp, native/ and the files of NATIVE are left out of the web build, which has no file system either and so neither of
 # those two; NAME_web.cpp and web/ are in that build only.
 function(pteryx_component)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME" "LABEL;DEPS;NATIVE")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;LABEL" "DEPS;NATIVE")
   set(target pteryx_${arg_NAME})
   file(GLOB_RECURSE files CONFIGURE_DEPENDS *.cpp *.h)
   if(PTERYX_WEB)

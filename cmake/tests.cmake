@@ -1,7 +1,7 @@
 # Registering tests. A label says what a test needs: host (nothing) or gpu (an adapter); lint, tidy, package, fuzz, models and wasm are
 # stages of their own. A gpu test is registered once for each of PTERYX_TEST_PROVIDERS, on the software GPU; one of the command line tool is
-# labelled cli as well, one that the preset 'tsan' has, threads, and one in a build with sanitizers, sanitizers. scripts/test says which
-# labels wait for `make test-all`.
+# labelled cli as well, and one in a build with sanitizers, sanitizers; threads is that of the preset 'tsan'. scripts/test says which labels
+# wait for `make test-all`.
 if(PTERYX_BUILD_TESTS OR PTERYX_FUZZ OR PTERYX_WEB)
   enable_testing()
 endif()
@@ -67,10 +67,10 @@ function(pteryx_add_test)
     ${arg_PROPERTIES})
 endfunction()
 
-# pteryx_add_gtest(target LABEL label... NAME name SOURCES file... LIBRARIES target...)
+# pteryx_add_gtest(target LABEL label NAME name SOURCES file... LIBRARIES target...)
 function(pteryx_add_gtest target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME" "LABEL;SOURCES;LIBRARIES")
-  pteryx_has_label("${arg_LABEL}" wanted)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME;LABEL" "SOURCES;LIBRARIES")
+  pteryx_has_label(${arg_LABEL} wanted)
   if(NOT wanted)
     return()
   endif()

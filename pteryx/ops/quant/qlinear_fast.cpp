@@ -68,16 +68,17 @@ bool find_scales(const QLinear& d, std::span<const Bytes> ranges, Pieces& p) {
     return true;
   }
   const auto groups = static_cast<size_t>(d.k / d.group);
-  if (p.count == 0 || ranges.size() != p.count * groups) return false;
-  for (size_t i = 0; i < ranges.size(); ++i) {
-    cpu::Weight& w = p.all[i % p.count];
-    if (i < p.count) {
-      w.scales = as_floats(ranges[i]);
-      w.scale_row = w.n;
+  const size_t count = p.count;
+  if (ranges.size() != count * groups) return false;
+  for (size_t i = 0; i < count; ++i) {
+    cpu::Weight& w = p.all[i];
+    w.scales = as_floats(ranges[i]);
+    w.scale_row = w.n;
+    for (size_t g = 0; g < groups; ++g) {
+      const Bytes range = ranges[g * count + i];
+      if (range.size() != w.n * sizeof(float) || as_floats(range) != w.scales + g * w.n)
+        return false;
     }
-    if (ranges[i].size() != w.n * sizeof(float) ||
-        as_floats(ranges[i]) != w.scales + i / p.count * w.n)
-      return false;
   }
   return true;
 }
