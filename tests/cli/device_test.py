@@ -106,7 +106,7 @@ class Commands(Device):
             self.assertEqual(again["ids"], report["ids"])
         def perplexity(*args, env=None):
             return self.succeed_json("eval", MODEL, "--ids", prompt, "--json", *args, env=env)["perplexity"]
-        self.assertAlmostEqual(perplexity(env=BARE) / perplexity("--precision", "f32"), 1, delta=1e-4)
+        self.assertAlmostEqual(perplexity("--precision", "f32", env=BARE) / perplexity("--precision", "f32"), 1, delta=1e-4)
 
     def test_measuring(self):
         text = self.succeed("bench", MODEL, "-p", "4", "-n", "2", "-r", "1", env=BARE)
