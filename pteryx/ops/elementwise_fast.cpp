@@ -52,8 +52,6 @@ constexpr BinaryName kBinaries[] = {
     {"aten.div.Tensor", cpu::Binary::kDiv, false}, {"aten.div.Scalar", cpu::Binary::kDiv, false},
 };
 
-size_t size(int64_t v) { return static_cast<size_t>(v); }
-
 // One row of the result after another: the last dim of both operands is dense or one element.
 void apply_rows(const cpu::Binaries& f, const Walk& walk, const float* a, const float* b, float* y,
                 CpuContext& c) {
@@ -65,13 +63,7 @@ void apply_rows(const cpu::Binaries& f, const Walk& walk, const float* a, const 
   const auto rows = size(numel(outer));
   for_parts(c, rows, kPartElements / width, [&](size_t begin, size_t end) {
     for (size_t row = begin; row < end; ++row) {
-      size_t rest = row;
-      std::array<int64_t, 2> at{};
-      for (size_t d = outer.rank(); d-- > 0;) {
-        const auto index = static_cast<int64_t>(rest % size(outer[d]));
-        rest /= size(outer[d]);
-        for (size_t k = 0; k < 2; ++k) at[k] += index * strides[k][d];
-      }
+      const auto at = offsets_at<2>(static_cast<int64_t>(row), outer, {&strides[0], &strides[1]});
       cpu::apply(f, a + at[0], b + at[1], width, y + row * width);
     }
   });

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "pteryx/base/checked.h"
 #include "pteryx/cpu/arena.h"
 #include "pteryx/cpu/pool.h"
 #include "pteryx/cpu/rows.h"
@@ -14,6 +15,8 @@ namespace pteryx::ops {
 
 inline bool is_f32(const Tensor& t) { return t.dtype == DType::kF32; }
 inline bool is_f32_or_f16(const Tensor& t) { return is_f32(t) || t.dtype == DType::kF16; }
+
+inline size_t size(int64_t v) { return static_cast<size_t>(v); }
 
 inline float* floats(const HostTensor& t) { return reinterpret_cast<float*>(t.data); }
 inline uint16_t* halves(const HostTensor& t) { return reinterpret_cast<uint16_t*>(t.data); }
@@ -52,6 +55,19 @@ void for_parts(CpuContext& c, size_t count, size_t least, const Body& body) {
     body(count * part / parts, count * (part + 1) / parts);
   });
 }
+// So many bytes of memory for each thread, aligned.
+class PerThread {
+ public:
+  PerThread(CpuContext& c, size_t bytes)
+      : own_(align_up(bytes, cpu::Arena::kAlignment)),
+        memory_(c.memory.take(own_ * c.pool.threads())) {}
+  std::byte* of(size_t thread) const { return memory_ + thread * own_; }
+
+ private:
+  size_t own_;
+  std::byte* memory_;
+};
+
 // Elements that are worth a thread's while.
 inline constexpr size_t kPartElements = 8192;
 

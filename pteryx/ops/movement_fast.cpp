@@ -13,8 +13,6 @@ namespace {
 
 constexpr size_t kBlock = 32;
 
-size_t size(int64_t v) { return static_cast<size_t>(v); }
-
 // to[i, j] = from[i * row + j * column], of which one is 1, for rows `to_row` apart.
 template <typename T>
 void move_matrix(const T* from, int64_t row, int64_t column, size_t rows, size_t columns, T* to,

@@ -8,8 +8,6 @@
 namespace pteryx::ops {
 namespace {
 
-size_t size(int64_t v) { return static_cast<size_t>(v); }
-
 const float* channel_values(const Node& n, const Host& h, uint8_t arg, CpuContext& c) {
   return arg != 0 && n.has(arg) ? widened(h.host(n.in(arg).id), c) : nullptr;
 }

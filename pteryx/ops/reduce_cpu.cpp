@@ -117,14 +117,9 @@ Result<bool> reduce_fast(const Node& n, const Host& h, CpuContext& c) {
   for_parts(c, static_cast<size_t>(s.row_count), kPartElements / length,
             [&](size_t begin, size_t end) {
               for (size_t row = begin; row < end; ++row) {
-                size_t rest = row;
-                int64_t at = 0;
-                for (size_t d = s.rows.dims.rank(); d-- > 0;) {
-                  const auto extent = static_cast<size_t>(s.rows.dims[d]);
-                  at += static_cast<int64_t>(rest % extent) * s.rows.strides[0][d];
-                  rest /= extent;
-                }
-                y[row] = cpu::sum_of(x + at, length) / by;
+                const auto at =
+                    offsets_at<1>(static_cast<int64_t>(row), s.rows.dims, {&s.rows.strides[0]});
+                y[row] = cpu::sum_of(x + at[0], length) / by;
               }
             });
   return true;

@@ -29,6 +29,17 @@ Walk merge_dims(const Dims& dims, std::span<const Dims> strides);
 std::array<uint32_t, 8> packed_dims(const Dims& dims);
 std::array<uint32_t, 8> packed_strides(const Dims& strides);
 
+// The element offsets of each operand at index i of `dims`, in row-major order.
+template <size_t N>
+std::array<int64_t, N> offsets_at(int64_t i, const Dims& dims,
+                                  const std::array<const Dims*, N>& strides) {
+  std::array<int64_t, N> at{};
+  for (size_t d = dims.rank(); d-- > 0; i /= dims[d]) {
+    for (size_t k = 0; k < N; ++k) at[k] += i % dims[d] * (*strides[k])[d];
+  }
+  return at;
+}
+
 // Visits every index of `dims` in row-major order, keeping the element offset of each operand.
 template <size_t N, typename F>
 void for_each_index(const Dims& dims, const std::array<Dims, N>& strides, F&& visit) {

@@ -103,6 +103,11 @@ TEST(Profile, SubmitsAsAWhole) {
   expect_ordered(profile);
 }
 
+auto runs(const Profile& profile, std::string_view kernel) {
+  return std::ranges::count_if(
+      profile.gpu(), [&](const Profile::GpuSpan& span) { return span.kernel.starts_with(kernel); });
+}
+
 // Steps that run ahead are submitted before the times of those before are read.
 TEST(Profile, StepsThatRunAhead) {
   Session session = load_or_die("llm/qwen3_like_q4", {.sampling = true});
@@ -119,14 +124,9 @@ TEST(Profile, StepsThatRunAhead) {
   ASSERT_TRUE(gpu::finish(*session.device(), profile).ok());
   expect_ordered(profile);
   EXPECT_EQ(count(profile, Phase::kSubmit), 3U);
-  const auto runs = [&](std::string_view kernel) {
-    return std::ranges::count_if(profile.gpu(), [&](const Profile::GpuSpan& span) {
-      return span.kernel.starts_with(kernel);
-    });
-  };
   // What is drawn goes to the next step, embedded, and into its history, by itself.
-  EXPECT_EQ(runs("sample"), 3);
-  EXPECT_EQ(runs("remember") + runs("advance") + runs("embedding"), 0);
+  EXPECT_EQ(runs(profile, "sample"), 3);
+  EXPECT_EQ(runs(profile, "remember") + runs(profile, "advance") + runs(profile, "embedding"), 0);
   EXPECT_EQ(profile.gpu().size() % 3, 0U);
   EXPECT_GE(count(profile, Phase::kWait), 1U);
 }
@@ -148,14 +148,9 @@ TEST(Profile, AStepBehindAnotherOnesEmbedsItsToken) {
   (*steps)->set(nullptr);
   ASSERT_TRUE(blocking::take(**others).ok());
   ASSERT_TRUE(gpu::finish(*session.device(), profile).ok());
-  const auto runs = [&](std::string_view kernel) {
-    return std::ranges::count_if(profile.gpu(), [&](const Profile::GpuSpan& span) {
-      return span.kernel.starts_with(kernel);
-    });
-  };
-  EXPECT_EQ(runs("sample"), 2);
-  EXPECT_EQ(runs("embedding"), 1);
-  EXPECT_EQ(runs("remember"), 0);
+  EXPECT_EQ(runs(profile, "sample"), 2);
+  EXPECT_EQ(runs(profile, "embedding"), 1);
+  EXPECT_EQ(runs(profile, "remember"), 0);
 }
 
 TEST(Profile, OnTheCpuAndWithoutTimestamps) {

@@ -55,17 +55,15 @@ Result<bool> fast(const Node& n, const Host& host, CpuContext& c) {
       .start = static_cast<size_t>(start),
       .context = static_cast<size_t>(a.keys == 0 ? start + a.rows : a.keys),
       .scale = static_cast<float>(a.scale)};
-  const size_t own = (cpu::attention_scratch_bytes() + 63) / 64 * 64;
-  std::byte* const scratch = c.memory.take(own * c.pool.threads());
+  const PerThread scratch(c, cpu::attention_scratch_bytes());
   const auto element = static_cast<int64_t>(size_bytes(a.k.dtype));
   for (int64_t b = 0; b < a.batch; ++b) {
     call.q = q + a.q_strides.at(b, 0, 0);
     call.keys = keys + a.k_strides.at(b, 0, 0) * element;
     call.values = values + (a.v_first + b * a.k_strides.batch) * element;
     call.y = to + a.y_strides.at(b, 0, 0);
-    c.pool.run(cpu::attention_blocks(call), [&](size_t block, size_t thread) {
-      cpu::attend(call, block, scratch + thread * own);
-    });
+    c.pool.run(cpu::attention_blocks(call),
+               [&](size_t block, size_t thread) { cpu::attend(call, block, scratch.of(thread)); });
   }
   if (!is_f32(n.out())) store_floats(to, y, 0, static_cast<size_t>(y.numel()));
   return true;

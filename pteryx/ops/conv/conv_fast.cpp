@@ -15,8 +15,6 @@
 namespace pteryx::ops::conv {
 namespace {
 
-size_t size(int64_t v) { return static_cast<size_t>(v); }
-
 cpu::Window::Sizes sizes(const Sizes& s) { return {size(s[0]), size(s[1]), size(s[2])}; }
 cpu::Window window_of(const Conv& c) {
   return {.in = sizes(c.in),
@@ -178,8 +176,7 @@ void by_products(const Conv& given, const Operands& o, CpuContext& context) {
            .plane = w.plane_step()};
   }
   const cpu::GemmItems items = cpu::cut_gemm(g, context.pool.threads(), groups - 1);
-  const size_t own = (cpu::gemm_scratch_bytes() + 63) / 64 * 64;
-  std::byte* const scratch = context.memory.take(own * context.pool.threads());
+  const PerThread scratch(context, cpu::gemm_scratch_bytes());
   for (size_t image = 0; image < size(c.batch); ++image) {
     const float* const x = o.x + image * groups * channels * in;
     if (padded != nullptr) {
@@ -196,7 +193,7 @@ void by_products(const Conv& given, const Operands& o, CpuContext& context) {
           padded != nullptr ? padded + group * channels * w.plane() : x + group * channels * in;
       own_g.finish = finish_at(o, c, image, channel);
       own_g.y = o.y + (image * groups * g.m + channel) * g.n;
-      cpu::multiply(own_g, items, i % items.count(), scratch + thread * own);
+      cpu::multiply(own_g, items, i % items.count(), scratch.of(thread));
     });
   }
 }

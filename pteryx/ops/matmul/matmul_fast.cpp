@@ -14,8 +14,6 @@ namespace {
 
 constexpr int64_t kFewRows = 4;  // that leave the weight in its layout
 
-size_t size(int64_t v) { return static_cast<size_t>(v); }
-
 bool is_operand(const std::optional<Matrix>& m) {
   return !m || (is_f32_or_f16(m->tensor) && m->row >= 0 && (m->column == 0 || m->column == 1));
 }
@@ -79,8 +77,7 @@ void by_tiles(const MatMul& d, const cpu::Gemm& g, CpuContext& c) {
   const auto batches = size(d.batches);
   const size_t element = g.b.kind == cpu::RightKind::kHalfColumns ? 2 : sizeof(float);
   const cpu::GemmItems items = cpu::cut_gemm(g, c.pool.threads(), batches - 1);
-  const size_t own = (cpu::gemm_scratch_bytes() + 63) / 64 * 64;
-  std::byte* const scratch = c.memory.take(own * c.pool.threads());
+  const PerThread scratch(c, cpu::gemm_scratch_bytes());
   c.pool.run(batches * items.count(), [&](size_t i, size_t thread) {
     const size_t batch = i / items.count();
     cpu::Gemm of = g;
@@ -89,7 +86,7 @@ void by_tiles(const MatMul& d, const cpu::Gemm& g, CpuContext& c) {
     if (d.add) of.finish.shift.data += batch * size(d.add->batch);
     if (d.residual) of.finish.residual.data += batch * g.m * g.n;
     of.y += batch * g.m * g.n;
-    cpu::multiply(of, items, i % items.count(), scratch + thread * own);
+    cpu::multiply(of, items, i % items.count(), scratch.of(thread));
   });
 }
 
@@ -101,13 +98,12 @@ void by_rows(const cpu::Gemm& g, CpuContext& c) {
                       .data = g.b.data,
                       .row_bytes = g.b.stride * (half ? 2 : sizeof(float))};
   constexpr size_t kStep = 64;
-  const size_t own = (cpu::scratch_bytes(w, g.m, Precision::kF32) + 63) / 64 * 64;
-  std::byte* const scratch = c.memory.take(own * c.pool.threads());
+  const PerThread scratch(c, cpu::scratch_bytes(w, g.m, Precision::kF32));
   auto* const prepared = c.memory.take(cpu::prepared_bytes(w, g.m, Precision::kF32));
   cpu::prepare(w, g.m, Precision::kF32, g.a, g.a_row, 0, g.m, prepared);
   c.pool.run((g.n + kStep - 1) / kStep, [&](size_t i, size_t thread) {
     cpu::multiply(w, g.m, Precision::kF32, g.a, g.a_row, prepared, i * kStep,
-                  std::min((i + 1) * kStep, g.n), g.y, g.y_row, scratch + thread * own);
+                  std::min((i + 1) * kStep, g.n), g.y, g.y_row, scratch.of(thread));
   });
   cpu::finish(g.finish, g.m, g.n, g.y);
 }

@@ -172,9 +172,7 @@ void multiply(const QLinear& d, const Pieces& p, const X& x, CpuContext& c, floa
   const size_t step = std::clamp(share / kStep * kStep, kStep, 16 * kStep);
   std::array<size_t, kMostPieces + 1> first{};  // item of each piece
   for (size_t i = 0; i < p.count; ++i) first[i + 1] = first[i] + (p.all[i].n + step - 1) / step;
-  const size_t scratch_bytes = cpu::scratch_bytes(any, m, c.precision);
-  const size_t own = (scratch_bytes + 63) / 64 * 64;
-  std::byte* const scratch = c.memory.take(own * c.pool.threads());
+  const PerThread scratch(c, cpu::scratch_bytes(any, m, c.precision));
   c.pool.run(first[p.count], [&](size_t item, size_t thread) {
     size_t at = 0;
     size_t column = 0;
@@ -182,7 +180,7 @@ void multiply(const QLinear& d, const Pieces& p, const X& x, CpuContext& c, floa
     const cpu::Weight& w = p.all[at];
     const size_t begin = (item - first[at]) * step;
     cpu::multiply(w, m, c.precision, x.data, x.row, prepared, begin, std::min(begin + step, w.n),
-                  y + column, y_row, scratch + thread * own);
+                  y + column, y_row, scratch.of(thread));
   });
 }
 

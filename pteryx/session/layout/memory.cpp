@@ -21,23 +21,11 @@ class Memory : Stage {
 
   void assign_memory() {
     fill_inbox();
-    std::vector<graph::Lifetime> lifetimes(l_.roots.size());
-    for (auto& life : lifetimes) life.first = kNone;
-    for (uint32_t i = 0; i < g_.nodes.size(); ++i) {
-      if (l_.place[i] != Place::kGpu) continue;
-      const auto touch = [&](ValueId id) {
-        graph::Lifetime& life = lifetimes[root(id)];
-        life.first = std::min(life.first, i);
-        life.last = std::max(life.last, i);
-      };
-      each_read(i, touch);
-      each_write(i, touch);
-    }
+    std::vector<graph::Lifetime> lifetimes = lifetimes_at(Place::kGpu);
     extend_downloads(lifetimes);
     std::vector<uint32_t> shared;
-    std::vector<graph::Lifetime> shared_lifetimes;
     for (uint32_t i = 0; i < l_.roots.size(); ++i) {
-      Root& r = l_.roots[i];
+      const Root& r = l_.roots[i];
       if (!r.gpu || r.inbox != kNoOffset) continue;
       if (needs_own_buffer(i)) {
         (r.constant ? l_.memory.constants
@@ -47,10 +35,8 @@ class Memory : Stage {
       }
       lifetimes[i].bytes = std::max<uint64_t>(r.gpu_bytes, 16);
       shared.push_back(i);
-      shared_lifetimes.push_back(lifetimes[i]);
     }
-    const graph::SlotPlan plan = graph::assign_slots(shared_lifetimes);
-    for (size_t k = 0; k < shared.size(); ++k) l_.roots[shared[k]].slot = plan.slot[k];
+    const graph::SlotPlan plan = share_slots(shared, lifetimes, &Root::slot);
     l_.slot_bytes = plan.slot_bytes;
     l_.memory.activations += plan.total_bytes();
     for (const uint32_t r : downloaded_) {
@@ -87,6 +73,36 @@ class Memory : Stage {
   }
 
  private:
+  // Of each root: from the first to the last node there that uses it; `first` is kNone where none
+  // does.
+  std::vector<graph::Lifetime> lifetimes_at(Place place) const {
+    std::vector<graph::Lifetime> lifetimes(l_.roots.size());
+    for (auto& life : lifetimes) life.first = kNone;
+    for (uint32_t i = 0; i < g_.nodes.size(); ++i) {
+      if (l_.place[i] != place) continue;
+      const auto touch = [&](ValueId id) {
+        graph::Lifetime& life = lifetimes[root(id)];
+        life.first = std::min(life.first, i);
+        life.last = std::max(life.last, i);
+      };
+      each_read(i, touch);
+      each_write(i, touch);
+    }
+    return lifetimes;
+  }
+
+  // Gives roots their slots.
+  graph::SlotPlan share_slots(const std::vector<uint32_t>& roots,
+                              const std::vector<graph::Lifetime>& lifetimes,
+                              uint32_t Root::* slot) {
+    std::vector<graph::Lifetime> shared;
+    shared.reserve(roots.size());
+    for (const uint32_t r : roots) shared.push_back(lifetimes[r]);
+    graph::SlotPlan plan = graph::assign_slots(shared);
+    for (size_t k = 0; k < roots.size(); ++k) l_.roots[roots[k]].*slot = plan.slot[k];
+    return plan;
+  }
+
   // Private: anything that outlives its nodes or is written by the queue.
   bool needs_own_buffer(uint32_t i) const {
     const Root& r = l_.roots[i];
@@ -103,20 +119,8 @@ class Memory : Stage {
     for (size_t i = 0; i < l_.item_source.size(); ++i) {
       if (l_.place[i] == Place::kItem) own[l_.item_source[i]] = true;
     }
-    std::vector<graph::Lifetime> lifetimes(l_.roots.size());
-    for (auto& life : lifetimes) life.first = kNone;
-    for (uint32_t i = 0; i < g_.nodes.size(); ++i) {
-      if (l_.place[i] != Place::kCpu) continue;
-      const auto touch = [&](ValueId id) {
-        graph::Lifetime& life = lifetimes[root(id)];
-        life.first = std::min(life.first, i);
-        life.last = std::max(life.last, i);
-      };
-      each_read(i, touch);
-      each_write(i, touch);
-    }
+    std::vector<graph::Lifetime> lifetimes = lifetimes_at(Place::kCpu);
     std::vector<uint32_t> shared;
-    std::vector<graph::Lifetime> shared_lifetimes;
     for (uint32_t i = 0; i < l_.roots.size(); ++i) {
       const Root& r = l_.roots[i];
       if (!r.host || r.constant) continue;
@@ -127,10 +131,8 @@ class Memory : Stage {
       }
       lifetimes[i].bytes = std::max<uint64_t>(r.host_bytes, 1);
       shared.push_back(i);
-      shared_lifetimes.push_back(lifetimes[i]);
     }
-    const graph::SlotPlan plan = graph::assign_slots(shared_lifetimes);
-    for (size_t k = 0; k < shared.size(); ++k) l_.roots[shared[k]].host_slot = plan.slot[k];
+    const graph::SlotPlan plan = share_slots(shared, lifetimes, &Root::host_slot);
     l_.host_slot_bytes = plan.slot_bytes;
     l_.memory.host += plan.total_bytes();
   }
