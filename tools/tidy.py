@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs clang-tidy over the sources in a compilation database, two at a time, and remembers which were clean.
 
-A file is looked at again when it, a project header it includes (directly or not), its flags or the configuration changes.
+A file is looked at again when it, a project header it includes (directly or not), its flags or the configuration changes. All clones
+of a user share what is remembered, as they share the compiler's cache.
 """
 
 import argparse
@@ -9,11 +10,13 @@ import concurrent.futures
 import functools
 import hashlib
 import json
+import os
 import pathlib
 import re
 import shlex
 import subprocess
 import sys
+import time
 
 INCLUDE = re.compile(rb'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
@@ -39,7 +42,7 @@ class Project:
 
     def key(self, path, flags):
         """Identifies all that clang-tidy's verdict on a file depends on, less the system's headers."""
-        total = hashlib.sha256(self.configuration + flags.encode())
+        total = hashlib.sha256(self.configuration + flags.replace(str(self.root), ".").encode())
         todo, seen = [path], {path}
         while todo:
             digest, includes = self.digest_and_includes(todo.pop())
@@ -63,6 +66,13 @@ def sources(project, folders):
             yield path, flags
 
 
+def forget_old(cache):
+    """Removes what no run has asked for in a month."""
+    for old in cache.iterdir():
+        if time.time() - old.stat().st_mtime > 30 * 24 * 3600:
+            old.unlink(missing_ok=True)
+
+
 def main(argv):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", type=pathlib.Path, required=True, help="folder with compile_commands.json")
@@ -72,10 +82,13 @@ def main(argv):
     args = parser.parse_args(argv)
     root = pathlib.Path(__file__).resolve().parent.parent
     project = Project(root, args.build.resolve(), args.tidy)
-    cache = project.build / "tidy-clean"
-    cache.mkdir(exist_ok=True)
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "pteryx-tidy"
+    cache.mkdir(parents=True, exist_ok=True)
 
     keys = {path: project.key(path, flags) for path, flags in sources(project, [root / f for f in args.folders])}
+    for key in keys.values():
+        if (cache / key).exists():
+            (cache / key).touch()
     stale = [path for path, key in keys.items() if not (cache / key).exists()]
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
@@ -85,9 +98,7 @@ def main(argv):
                 print(complaints, flush=True)
             else:
                 (cache / keys[path]).touch()
-    for old in cache.iterdir():
-        if old.name not in keys.values():
-            old.unlink()
+    forget_old(cache)
     print(f"clang-tidy: {len(stale)} of {len(keys)} files looked at, {failed} with complaints")
     return 1 if failed else 0
 

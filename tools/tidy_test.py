@@ -2,9 +2,12 @@
 """Tests of tidy.py: when a file counts as changed."""
 
 import json
+import os
 import pathlib
+import shutil
 import sys
 import tempfile
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -42,6 +45,20 @@ class Keys(unittest.TestCase):
             path.write_text(path.read_text() + "// more\n")
             keys.add(self.key())
             self.assertEqual(len(keys), number, name)
+
+    def test_where_a_clone_lies_does_not_count(self):
+        flags = "c++ -I{0} -c {0}/pteryx/a.cpp"
+        before = self.key(flags.format(self.root))
+        with tempfile.TemporaryDirectory() as other:
+            shutil.copytree(self.root, pathlib.Path(other).resolve() / "clone")
+            self.root = pathlib.Path(other).resolve() / "clone"
+            self.assertEqual(before, self.key(flags.format(self.root)))
+
+    def test_what_was_not_asked_for_is_forgotten(self):
+        for name, days in (("new", 1), ("old", 40)):
+            os.utime(self.write(f"cache/{name}", ""), (time.time() - days * 24 * 3600,) * 2)
+        tidy.forget_old(self.root / "cache")
+        self.assertEqual([path.name for path in (self.root / "cache").iterdir()], ["new"])
 
     def test_other_headers_do_not_count(self):
         before = self.key()
