@@ -3,7 +3,7 @@ export FUZZ_SECONDS ?= 20
 export QUESTION
 
 .DEFAULT_GOAL := build
-.PHONY: help setup build check test test-all test-models verify-fixtures demo format clean
+.PHONY: help setup build check test test-all test-models verify-fixtures demo web format clean
 
 help:  ## Say what the targets do
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' Makefile
@@ -17,10 +17,10 @@ build:  ## Build everything; leaves the command line tool at build/pteryx
 check: build  ## Build, then run the tests that need no GPU
 	@ctest --test-dir build --label-regex '^host$$' --parallel 2 --output-on-failure --no-tests=error
 
-test:  ## Build and test: formatting, units, operators, programs and the command line tool, with both WebGPU libraries
+test:  ## Build and test: formatting, units, operators, programs and the command line tool, with both WebGPU libraries; the npm package in Node and Chromium
 	@scripts/test
 
-test-all: test  ## The same, then clang-tidy, sanitizers, hostile runs, fuzzing, models and the web build; what CI runs
+test-all: test  ## The same, then clang-tidy, sanitizers, hostile runs, fuzzing and models; what CI runs
 	@scripts/test --deep
 
 test-models: build  ## Compare real models with references; takes minutes on a software GPU
@@ -31,6 +31,10 @@ verify-fixtures: build  ## Run the operator fixtures and compare them with their
 
 demo: build  ## Put a question to a small language model; QUESTION="..." asks another
 	@scripts/demo "$$QUESTION"
+
+web:  ## Build the npm package and the page, and serve the page on localhost
+	@scripts/build web
+	@scripts/serve
 
 format:  ## Format the sources
 	@scripts/format

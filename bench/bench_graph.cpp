@@ -1,11 +1,19 @@
 // Hand-made graphs and peaks. SPDX-License-Identifier: BSD-3-Clause
 #include "bench_graph.h"
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 
+#include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include "pteryx/cpu/pool.h"
+#include "pteryx/cpu/processors.h"
+#include "pteryx/gpu/cpu_device.h"
 #include "pteryx/gpu/environment.h"
 #include "pteryx/gpu/native/blocking.h"
 #include "pteryx/gpu/native/peaks.h"
@@ -74,15 +82,56 @@ std::shared_ptr<gpu::Device> device() {
   static const std::shared_ptr<gpu::Device> d = [] {
     const gpu::DeviceOptions options = gpu::options_from_environment();
     gpu::show_software_driver(options.adapter, PTERYX_SOFTWARE_ICD);  // no thread exists yet
-    auto opened = must(gpu::open_device(options));
-    fmt::print("GPU: {} through {}\n", opened->caps().adapter, opened->caps().provider);
+    const std::string choice = gpu::variable("PTERYX_DEVICE");
+    auto opened = choice == "cpu"   ? gpu::cpu_device()
+                  : choice == "gpu" ? must(gpu::open_device(options))
+                                    : must(gpu::open_gpu_or_cpu(options));
+    const gpu::Caps& caps = opened->caps();
+    if (caps.cpu) {
+      fmt::print("CPU: {}, {} threads; PTERYX_ADAPTER=software takes a software GPU\n",
+                 caps.adapter, cpu::usable_cores());
+    } else {
+      fmt::print("GPU: {} through {}\n", caps.adapter, caps.provider);
+    }
     return opened;
   }();
   return d;
 }
 
+namespace {
+
+// What all threads together read from memory.
+double read_bytes_per_s() {
+  constexpr size_t kPart = size_t{1} << 20;
+  constexpr size_t kParts = 256;
+  const std::vector<uint64_t> words(kParts * kPart / sizeof(uint64_t), 1);
+  const std::shared_ptr<cpu::Pool> threads = cpu::shared_pool(0);
+  double best = 1e9;
+  for (int i = 0; i < 5; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    std::atomic<uint64_t> all{0};
+    threads->run(kParts, [&](size_t part, size_t) {
+      const auto own = std::span(words).subspan(part * kPart / sizeof(uint64_t));
+      uint64_t sum = 0;
+      for (const uint64_t w : own.first(kPart / sizeof(uint64_t))) sum += w;
+      all += sum;
+    });
+    benchmark::DoNotOptimize(all.load());
+    best = std::min(
+        best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  return static_cast<double>(kParts * kPart) / best;
+}
+
+}  // namespace
+
 const gpu::Peaks& peaks() {
   static const gpu::Peaks measured = [] {
+    if (device()->caps().cpu) {
+      const gpu::Peaks p{.bytes_per_s = read_bytes_per_s(), .flops_per_s = 0};
+      fmt::print("stream {:.1f} GB/s (read)\n", p.bytes_per_s / 1e9);
+      return p;
+    }
     const gpu::Peaks p = must(gpu::measure_peaks(*device()));
     fmt::print("stream {:.1f} GB/s (read + write), f32 {:.2f} TFLOP/s\n", p.bytes_per_s / 1e9,
                p.flops_per_s / 1e12);
@@ -92,7 +141,8 @@ const gpu::Peaks& peaks() {
 }
 
 void keep_busy(double seconds) {
-  if (!device()->caps().software) must(gpu::keep_busy(*device(), seconds));
+  const gpu::Caps& caps = device()->caps();
+  if (!caps.software && !caps.cpu) must(gpu::keep_busy(*device(), seconds));
 }
 
 graph::ValueId GraphMaker::value(graph::Value v) {
@@ -150,11 +200,16 @@ Runner::Runner(graph::Graph g, const RunOptions& options) : constants_(device(),
   Layout layout = must(make_layout(g, context));
   std::vector<exec::StateRoot> roots = must(states_.add(g, layout));
   states_.begin(constants_);
-  method_ = std::make_unique<exec::Method>(std::move(g), std::move(layout),
-                                           exec::Method::States{states_, std::move(roots)}, context,
-                                           constants_, kRecordings, exec::CpuKernels{});
+  method_ = std::make_unique<exec::Method>(
+      std::move(g), std::move(layout), exec::Method::States{states_, std::move(roots)}, context,
+      constants_, kRecordings,
+      exec::CpuKernels{.pool = cpu::shared_pool(0), .precision = options.precision});
   must(blocking::load(*method_, *device()));
   run();
+  if (device()->caps().cpu) {
+    dispatches_ = method_->graph().nodes.size();
+    return;
+  }
   const uint64_t before = device()->counters().dispatches;
   run();
   dispatches_ = device()->counters().dispatches - before;

@@ -15,10 +15,11 @@
 
 namespace pteryx::bench {
 
-// The device all benchmarks share. Aborts with the reason if there is none.
+// The device all benchmarks share: a GPU or, where none can be used, the CPU; PTERYX_DEVICE and
+// PTERYX_ADAPTER choose as with the tool. Aborts with the reason where what they name is not there.
 std::shared_ptr<gpu::Device> device();
 
-// Of it, measured once.
+// Of it, measured once; operations are not known of a CPU, and 0.
 const gpu::Peaks& peaks();
 // Works the GPU for that long: clocks fall while it waits, and rise slowly.
 void keep_busy(double seconds);
@@ -49,7 +50,7 @@ class Runner {
   explicit Runner(graph::Graph g, const RunOptions& options = {});
   void run();       // and wait
   double gpu_us();  // of a run, on the GPU; 0 where it has no timestamps
-  uint64_t dispatches() const { return dispatches_; }
+  uint64_t dispatches() const { return dispatches_; }  // of a run; on a CPU, nodes
 
  private:
   exec::ConstantPool constants_;

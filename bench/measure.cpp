@@ -31,10 +31,13 @@ void measure(benchmark::State& state, graph::Graph g, int nodes, double bytes, d
   state.counters["GB/s"] = bytes / best / 1e9;
   state.counters["of_stream"] = bytes / best / top.bytes_per_s;
   state.counters["TFLOP/s"] = flops / best / 1e12;
-  state.counters["of_f32_peak"] = flops / best / top.flops_per_s;
+  if (top.flops_per_s > 0) state.counters["of_f32_peak"] = flops / best / top.flops_per_s;
 }
 
-int scaled(int n) { return device()->caps().software ? std::max(n / 16, 1) : n; }
+int scaled(int n) {
+  const gpu::Caps& caps = device()->caps();
+  return caps.software || caps.cpu ? std::max(n / 16, 1) : n;
+}
 
 void timed(benchmark::internal::Benchmark* b) {
   b->UseManualTime()->MinTime(0.2)->Unit(benchmark::kMillisecond);

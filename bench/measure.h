@@ -14,7 +14,7 @@ namespace pteryx::bench {
 void measure(benchmark::State& state, graph::Graph g, int nodes, double bytes, double flops,
              const RunOptions& options = {});
 
-// Fewer nodes where a CPU pretends to be a GPU.
+// Fewer nodes where there is no GPU.
 int scaled(int n);
 
 // How all rows are timed.

@@ -89,7 +89,7 @@ double deviation(const std::vector<double>& v) {
 }
 
 void print_table(const OpenedModel& m, const std::vector<Row>& rows, uint64_t bytes) {
-  print("{}\n", load_header(m.device->caps(), bytes, m.load_ms));
+  print("{}\n", load_header(m.model->session(), bytes, m.load_ms));
   print("{:>12}  {:>8}  {:>20}  {:>10}  {:>9}\n", "test", "context", "tokens/s", "best", "host us");
   for (const Row& r : rows) {
     print("{:>12}  {:>8}  {:>20}  {:>10.1f}  {:>9}\n", r.test, r.context,
@@ -104,6 +104,7 @@ json as_json(const OpenedModel& m, const std::vector<Row>& rows, uint64_t bytes)
             {"gpu_bytes", bytes},
             {"load_ms", m.load_ms},
             {"rows", json::array()}};
+  add_use(j, m.model->session());
   for (const Row& r : rows) {
     j["rows"].push_back({{"test", r.test},
                          {"tokens", r.tokens},

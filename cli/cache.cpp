@@ -82,10 +82,12 @@ std::string pipeline_folder() {
   return folder.empty() ? "" : (fs::path(folder) / "pipelines").string();
 }
 
-Result<ProgramFile> open_program(const std::string& model, Progress& progress) {
+Result<ProgramFile> open_program(const std::string& model, uint32_t threads, Progress& progress) {
   auto options = cache_options();
   const CacheOptions uncached = {.temporary = temporary_folder()};
-  PTERYX_ASSIGN(ProgramFile program, ProgramFile::find(model, options.ok() ? *options : uncached));
+  CacheOptions used = options.ok() ? *options : uncached;
+  used.threads = threads;
+  PTERYX_ASSIGN(ProgramFile program, ProgramFile::find(model, used));
   if (program.ready()) return program;
   if (!options.ok()) {
     if (options.status().code() != Code::kIo) return std::move(options).status();

@@ -1,6 +1,7 @@
 // Programs of models, converted where that is necessary. SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "progress.h"
@@ -10,9 +11,11 @@
 
 namespace pteryx::cli {
 
-// The program of a model, kept in the folder that the environment names; notes say what is done.
+// The program of a model, converted on so many threads (0: as many as pay) and kept in the folder
+// that the environment names; notes say what is done.
 // Errors: those of convert::ProgramFile, kInvalidArgument for a variable.
-Result<convert::ProgramFile> open_program(const std::string& model, Progress& progress);
+Result<convert::ProgramFile> open_program(const std::string& model, uint32_t threads,
+                                          Progress& progress);
 // Makes anew what was kept: it cannot be used.
 Status repeat_conversion(convert::ProgramFile& program, Progress& progress);
 

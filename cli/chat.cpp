@@ -13,7 +13,7 @@
 #include "terminal_text.h"
 
 #include "pteryx/base/excerpt.h"
-#include "pteryx/llm/tokenizer/utf8.h"
+#include "pteryx/base/utf8.h"
 
 namespace pteryx::cli {
 namespace {
@@ -244,7 +244,7 @@ Result<std::optional<std::string>> only_message(const Options& o) {
   if (!text && o.as_json)
     return invalid_argument("--json: expected --prompt or --prompt-file, too");
   if (text && is_blank(*text)) return invalid_argument("the message is empty");
-  if (text) text = llm::replace_invalid(*text);
+  if (text) text = replace_invalid(*text);
   return text;
 }
 
@@ -285,7 +285,7 @@ int chat(Options& o) {
   options.generate.responsive = stdin_is_terminal() || stderr_is_terminal();
   if (!once) options.context_advice = "/undo and /reset make room; " + options.context_advice;
   ChatSession session(**sequence, std::move(format).value(), std::move(options));
-  session.set_system(llm::replace_invalid(o.system));
+  session.set_system(replace_invalid(o.system));
   if (once) return answer_once(session, *opened, **message, o);
   guard.reset();
   return Chat(o, *opened, session).run();

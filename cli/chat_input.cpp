@@ -1,7 +1,7 @@
 // Messages of several lines. SPDX-License-Identifier: BSD-3-Clause
 #include "chat_input.h"
 
-#include "pteryx/llm/tokenizer/utf8.h"
+#include "pteryx/base/utf8.h"
 
 namespace pteryx::cli {
 namespace {
@@ -28,7 +28,7 @@ Result<ChatEntry> ChatInput::next() {
   } else if (line.kind == Line::Kind::kText) {
     PTERYX_ASSIGN(line, continued(std::move(line)));
   }
-  ChatEntry entry{.text = llm::replace_invalid(line.text)};
+  ChatEntry entry{.text = replace_invalid(line.text)};
   if (line.kind == Line::Kind::kEnd) entry.kind = ChatEntry::Kind::kEnd;
   if (line.kind == Line::Kind::kInterrupt) entry.kind = ChatEntry::Kind::kInterrupt;
   if (line.kind != Line::Kind::kText || quoted) return entry;

@@ -19,7 +19,11 @@ void add_run_options(CLI::App& app, RunOptions& o) {
              "stay f32)");
   add_data_option(app, o.data_files);
   add_number<uint64_t>(app, "--memory-limit", o.memory_limit_mib, {0, uint64_t{1} << 30},
-                       "refuse to load what needs more GPU memory than this, in MiB; 0: no limit");
+                       "refuse to load what needs more memory than this, of the GPU or on the CPU, "
+                       "in MiB; 0: no limit");
+  add_threads_option(app, o.threads);
+  app.add_flag("--lock", o.lock,
+               "on the CPU: read the weights into memory at once and keep them there");
   app.add_option("--route", o.routes, "kernel routes to force, for tests, e.g. matmul:naive")
       ->type_name("ROUTE,...");
   traits(app.get_option("--precision")).variable = "PTERYX_PRECISION";
@@ -45,6 +49,11 @@ void read_environment(CLI::App& app, RunOptions& o) {
   });
 }
 
+void add_threads_option(CLI::App& app, uint32_t& threads) {
+  add_number<uint32_t>(app, "--threads", threads, {0, LoadOptions::kMostThreads},
+                       "threads to use on the CPU; 0: one for each core that this process may use");
+}
+
 void add_data_option(CLI::App& app, std::vector<std::string>& files) {
   add_words(
       app, "--data", files, [](std::string_view word) { return word.ends_with(".ptd"); },
@@ -60,6 +69,8 @@ LoadOptions load_options(const RunOptions& o, std::shared_ptr<gpu::Device> devic
   options.testing.routes = o.routes;
   options.precision = o.precision.value_or(Precision::kF32);
   options.memory_limit = o.memory_limit_mib << 20;
+  options.threads = o.threads;
+  options.lock = o.lock;
   options.progress = [progress](std::string_view what, uint64_t done, uint64_t total) {
     if (progress != nullptr) {
       progress->begin(what);

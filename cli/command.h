@@ -28,10 +28,14 @@ struct RunOptions {
   std::optional<Precision> precision;
   std::vector<std::string> data_files;
   uint64_t memory_limit_mib = 0;  // 0: none
+  uint32_t threads = 0;           // 0: as many as this process may use cores
+  bool lock = false;
 };
 void add_run_options(CLI::App& app, RunOptions& o);
 // Lets the environment fill, once the command is chosen and parsed, what its options left empty.
 void read_environment(CLI::App& app, RunOptions& o);
+// --threads, of what runs on the CPU.
+void add_threads_option(CLI::App& app, uint32_t& threads);
 void add_data_option(CLI::App& app, std::vector<std::string>& files);
 // `progress` (null: none) shows what takes long.
 LoadOptions load_options(const RunOptions& o, std::shared_ptr<gpu::Device> device,

@@ -7,8 +7,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "document.h"
+
 #include "pteryx/base/file.h"
-#include "pteryx/base/json.h"
 #include "pteryx/base/output_file.h"
 
 namespace pteryx::cli {
@@ -102,7 +103,7 @@ Result<Messages> load_messages(const std::string& path) {
   if (file->bytes().size() > kLargestFile) {
     return invalid_argument(fmt::format("{}: expected at most {} MiB", path, kLargestFile >> 20));
   }
-  PTERYX_ASSIGN(const json document, parse_json(file->bytes(), path));
+  PTERYX_ASSIGN(const json document, read_document(file->bytes(), path));
   auto messages = messages_of(document);
   if (!messages.ok()) return std::move(messages).status().during("reading " + path);
   return messages;

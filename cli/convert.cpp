@@ -46,8 +46,7 @@ void add_common(CLI::App& sub, Options& o) {
   add_choice(sub, "--kv", o.convert.kv_type, {{"f32", DType::kF32}, {"f16", DType::kF16}},
              "element type of the KV cache")
       ->default_str("f32");
-  add_number<uint32_t>(sub, "--threads", o.convert.threads, {0, 1024},
-                       "threads to use; 0: as many as the machine has");
+  add_threads_option(sub, o.convert.threads);
   add_json(sub, o.as_json, "print the report as JSON");
 }
 

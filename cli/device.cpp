@@ -7,12 +7,15 @@
 
 #include <unistd.h>
 
+#include <nlohmann/json.hpp>
+
 #include "cache.h"
 #include "command.h"
 
 #include "pteryx/base/excerpt.h"
 #include "pteryx/gpu/cpu_device.h"
 #include "pteryx/gpu/environment.h"
+#include "pteryx/gpu/native/broken_libraries.h"
 
 namespace pteryx::cli {
 namespace {
@@ -69,14 +72,24 @@ Result<std::shared_ptr<gpu::Device>> open(
     const RunOptions& o, Progress* progress, std::string_view hint,
     Result<std::shared_ptr<gpu::Device>> (*open_by)(const gpu::DeviceOptions&)) {
   if (progress != nullptr) progress->begin("opening the GPU");
-  QuietStderr quiet;
-  auto device = open_by(o.device);
-  if (device.ok()) {
-    if (progress != nullptr && !(*device)->caps().cpu) watch_compilation(*progress, *device);
-    return device;
+  std::string broken;
+  auto device = [&] {
+    QuietStderr quiet;
+    auto opened = open_by(o.device);
+    if (!opened.ok()) {
+      quiet.show();
+    } else if ((*opened)->caps().cpu) {
+      broken = gpu::broken_libraries(o.device);
+    }
+    return opened;
+  }();
+  if (!device.ok()) return no_gpu(o, device.status(), hint);
+  if (!broken.empty()) {
+    note("pteryx: running on the CPU: WebGPU libraries cannot be opened:\n  {}\n",
+         printable(broken));
   }
-  quiet.show();
-  return no_gpu(o, device.status(), hint);
+  if (progress != nullptr && !(*device)->caps().cpu) watch_compilation(*progress, *device);
+  return device;
 }
 
 }  // namespace
@@ -134,9 +147,14 @@ Result<std::shared_ptr<gpu::Device>> open_gpu(const RunOptions& o, Progress* pro
 Result<std::shared_ptr<gpu::Device>> open_device(const RunOptions& o, Progress* progress) {
   const DeviceChoice choice = o.choice.value_or(DeviceChoice::kAuto);
   if (choice == DeviceChoice::kCpu) return gpu::cpu_device();
-  if (choice == DeviceChoice::kAuto) return open(o, progress, "", gpu::open_gpu_or_cpu);
-  return open(o, progress, "\n  --device cpu runs on the CPU, --adapter software on a software GPU",
-              gpu::open_device);
+  constexpr std::string_view kOthers =
+      "\n  --device cpu runs on the CPU, --adapter software on a software GPU";
+  PTERYX_ASSIGN(std::shared_ptr<gpu::Device> device,
+                choice == DeviceChoice::kGpu ? open(o, progress, kOthers, gpu::open_device)
+                                             : open(o, progress, "", gpu::open_gpu_or_cpu));
+  if (o.lock && !device->caps().cpu)
+    note("pteryx: --lock changes nothing: the weights are in the memory of the GPU\n");
+  return device;
 }
 
 Status gpu_problem(const RunOptions& o) {
@@ -168,11 +186,27 @@ std::string device_header(const gpu::Caps& caps) {
                   : fmt::format("GPU: {} ({})", caps.adapter, caps.provider);
 }
 
-std::string load_header(const gpu::Caps& caps, uint64_t gpu_bytes, double load_ms) {
-  const std::string memory = caps.cpu ? ""
-                                      : fmt::format(", {:.1f} MiB of its memory in use",
-                                                    static_cast<double>(gpu_bytes) / (1 << 20));
+std::string load_header(const Session& session, uint64_t gpu_bytes, double load_ms) {
+  const auto mib = [](uint64_t bytes) {
+    return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
+  };
+  const gpu::Caps& caps = session.device()->caps();
+  const MemoryUse& use = session.memory();
+  const size_t threads = session.threads();
+  const std::string memory =
+      caps.cpu ? fmt::format(", {} thread{}, {} of memory and {} of the file in use", threads,
+                             threads == 1 ? "" : "s", mib(use.host + use.copied), mib(use.in_place))
+               : fmt::format(", {} of its memory in use", mib(gpu_bytes));
   return fmt::format("{}{}, loaded in {:.0f} ms", device_header(caps), memory, load_ms);
+}
+
+void add_use(nlohmann::json& report, const Session& session) {
+  const MemoryUse& use = session.memory();
+  report["threads"] = session.threads();
+  report["memory"] = {{"gpu", use.gpu},
+                      {"host", use.host},
+                      {"weights_copied", use.copied},
+                      {"weights_in_place", use.in_place}};
 }
 
 }  // namespace pteryx::cli

@@ -9,11 +9,13 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "progress.h"
 
 #include "pteryx/base/status.h"
 #include "pteryx/gpu/device.h"
+#include "pteryx/pteryx.h"
 
 namespace pteryx::cli {
 
@@ -49,7 +51,9 @@ std::string device_text(const gpu::Caps& caps);
 // "GPU: NVIDIA H200 (dawn)", "CPU: AMD EPYC 9654".
 std::string device_header(const gpu::Caps& caps);
 // The same with what a loaded model takes.
-std::string load_header(const gpu::Caps& caps, uint64_t gpu_bytes, double load_ms);
+std::string load_header(const Session& session, uint64_t gpu_bytes, double load_ms);
+// Threads and memory of a session.
+void add_use(nlohmann::json& report, const Session& session);
 // What JSON has the name of the device under.
 inline const char* device_key(const gpu::Caps& caps) { return caps.cpu ? "cpu" : "gpu"; }
 

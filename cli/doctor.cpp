@@ -5,6 +5,9 @@
 
 #include "command.h"
 
+#include "pteryx/cpu/processors.h"
+#include "pteryx/cpu/use_target.h"
+#include "pteryx/gpu/cpu_device.h"
 #include "pteryx/gpu/environment.h"
 
 namespace pteryx::cli {
@@ -112,6 +115,19 @@ json providers_json(const std::vector<gpu::ProviderReport>& providers) {
   return list;
 }
 
+json cpu_json() {
+  const cpu::Processors p = cpu::processors();
+  return {{"name", gpu::cpu_name()},
+          {"target", cpu::targets().front()},
+          {"threads", p.usable()},
+          {"threads_reason", p.reason()},
+          {"processors",
+           {{"online", p.online},
+            {"allowed", p.allowed},
+            {"cores", p.cores},
+            {"quota", p.quota ? json(*p.quota) : json()}}}};
+}
+
 json default_json(const gpu::Caps& c) {
   if (c.cpu) return {{"cpu", c.adapter}};
   return {{"adapter", c.adapter},
@@ -130,31 +146,48 @@ void print_providers(const std::vector<gpu::ProviderReport>& providers) {
   }
 }
 
+void print_cpu() {
+  const cpu::Processors p = cpu::processors();
+  print("CPU  {}\n", gpu::cpu_name());
+  print("      kernels       {}\n", cpu::targets().front());
+  print("      threads       {}: {}\n", p.usable(), p.reason());
+}
+
+// Why a run without options would use what it would.
+std::string reason(const RunOptions& options, const Found& found) {
+  if (options.choice == DeviceChoice::kCpu) return "PTERYX_DEVICE asks for the CPU";
+  if (found.device->caps().cpu) return "no GPU can be used";
+  if (!options.device.adapter.empty())
+    return fmt::format("PTERYX_ADAPTER asks for '{}'", printable(options.device.adapter));
+  if (options.choice == DeviceChoice::kGpu) return "PTERYX_DEVICE asks for a GPU";
+  return "a GPU is taken where there is one";
+}
+
 void print_choice(const RunOptions& options, const Found& found) {
   const gpu::Caps& caps = found.device->caps();
-  if (!caps.cpu) {
-    print("\nPteryx would use {}.\n", device_text(caps));
-    return;
-  }
-  if (options.choice == DeviceChoice::kCpu) {
-    print("\nPTERYX_DEVICE asks for the CPU.\n");
-  } else {
+  if (caps.cpu && options.choice != DeviceChoice::kCpu) {
     print("\n{}\nSoftware GPUs are used only where they are asked for: --adapter software.\n",
           printable(found.problem.message()));
+  } else {
+    print("\n{}.\n", reason(options, found));
   }
-  print("Pteryx would use the CPU: {}.\n", device_text(caps));
+  print("Pteryx would use {}{}.\n", caps.cpu ? "the CPU: " : "", device_text(caps));
 }
 
 int run(const RunOptions& options, bool as_json) {
   const std::vector<gpu::ProviderReport> providers = survey(options);
   const Found found = find_device(options);
   if (as_json) {
-    json whole = {{"providers", providers_json(providers)}};
-    if (found.device != nullptr) whole["default"] = default_json(found.device->caps());
+    json whole = {{"providers", providers_json(providers)}, {"cpu", cpu_json()}};
+    if (found.device != nullptr) {
+      whole["default"] = default_json(found.device->caps());
+      whole["reason"] = reason(options, found);
+    }
     if (!found.problem.ok()) whole["problem"] = found.problem.message();
     print_json(whole);
   } else {
     print_providers(providers);
+    print_cpu();
     if (found.device != nullptr) print_choice(options, found);
   }
   if (found.device != nullptr) return kSuccess;
@@ -167,7 +200,7 @@ int run(const RunOptions& options, bool as_json) {
 void add_doctor(CLI::App& app, Action& action) {
   auto as_json = std::make_shared<bool>(false);
   CLI::App* sub = app.add_subcommand(
-      "doctor", "Show WebGPU libraries, GPUs, what they can do, and what a run would use");
+      "doctor", "Show WebGPU libraries, GPUs, the CPU, and what a run would use and why");
   add_json(*sub, *as_json, "print as JSON");
   sub->callback([as_json, &action] {
     RunOptions options{.choice = device_of_environment(),

@@ -124,6 +124,12 @@ void print_method(const MethodReport& m, bool limits) {
       bytes_text(need.gpu_total()), bytes_text(need.constants), bytes_text(need.state),
       bytes_text(need.activations), bytes_text(need.scratch), bytes_text(need.transfer),
       bytes_text(need.host));
+  const MemoryNeed& cpu = m.cpu_memory;
+  print(
+      "  on the CPU      {} (state {}, activations {}, copies of weights {}); weights in the file "
+      "{}\n",
+      bytes_text(cpu.host_total()), bytes_text(cpu.host_state),
+      bytes_text(cpu.host - cpu.host_state), bytes_text(cpu.copied), bytes_text(cpu.in_place));
   if (limits) print_limits(m);
 }
 
@@ -215,6 +221,11 @@ json method_json(const MethodReport& m, bool limits) {
                  {"scratch", m.memory.scratch},
                  {"transfer", m.memory.transfer},
                  {"host", m.memory.host}};
+  j["cpu_memory"] = {{"total", m.cpu_memory.host_total()},
+                     {"state", m.cpu_memory.host_state},
+                     {"activations", m.cpu_memory.host - m.cpu_memory.host_state},
+                     {"weights_copied", m.cpu_memory.copied},
+                     {"weights_in_place", m.cpu_memory.in_place}};
   if (m.metadata) {
     j["values"] = json::array();
     for (const Value& v : m.constants) j["values"].push_back(scalar_json(v));
@@ -245,7 +256,7 @@ int run(const Options& o) {
   if (const Status s = expect_program(o.model); !s.ok()) return fail(s);
   InspectOptions options{.data_files = o.data_files,
                          .dot = !o.dot.empty(),
-                         .precision = o.run.precision.value_or(Precision::kF32),
+                         .precision = o.run.precision,
                          .routes = o.run.routes};
   if (o.limits) {
     auto limits = read_limits(*o.limits);

@@ -22,25 +22,30 @@ std::string known_names() {
   return names;
 }
 
+// For messages.
+std::string number_or_type(const Json& value) {
+  return value.number() ? value.dump() : std::string(value.type_name());
+}
+
 Result<gpu::Caps> caps_of(const Json& limits) {
-  if (!limits.is_object()) {
+  if (limits.object() == nullptr) {
     return invalid_program(
         fmt::format("expected a JSON object of limits, got {}", limits.type_name()));
   }
   gpu::Caps caps;
-  for (const auto& [name, value] : limits.items()) {
+  for (const auto& [name, value] : *limits.object()) {
     const auto all = gpu::all_limits();
     const auto l = std::ranges::find(all, name, &gpu::Limit::name);
     if (l == all.end()) {
       return invalid_program(
           fmt::format("limit '{}' is unknown: expected some of {}", excerpt(name), known_names()));
     }
-    if (!value.is_number_unsigned() || value.get<uint64_t>() < l->least) {
+    const auto number = value.whole();
+    if (!number || *number < l->least) {
       return invalid_program(fmt::format("{}: expected a whole number from {} on, got {}", l->name,
-                                         l->least,
-                                         value.is_number() ? value.dump() : value.type_name()));
+                                         l->least, number_or_type(value)));
     }
-    l->set(caps, value.get<uint64_t>());
+    l->set(caps, *number);
   }
   return caps;
 }
@@ -61,25 +66,25 @@ constexpr Flag kFlags[] = {
 
 // What the GPU of a report can do besides; reports of older versions do not say.
 Status add_capabilities(const Json& document, gpu::Caps& caps) {
-  if (!document.is_object() || !document.contains("default")) return {};
-  const Json& chosen = document["default"];
-  if (!chosen.contains("capabilities")) return {};
-  const Json& list = chosen["capabilities"];
-  if (!list.is_object()) {
+  const Json& list = document["default"]["capabilities"];
+  if (list.is_null()) return {};
+  if (list.object() == nullptr) {
     return invalid_program(
         fmt::format("capabilities: expected a JSON object, got {}", list.type_name()));
   }
-  for (const auto& [name, value] : list.items()) {
+  for (const auto& [name, value] : *list.object()) {
     const auto* const flag = std::ranges::find(kFlags, name, &Flag::name);
     const bool size = name == "subgroup_min" || name == "subgroup_max";
-    if (flag != std::end(kFlags) && value.is_boolean()) {
-      caps.*flag->field = value.get<bool>();
-    } else if (size && value.is_number_unsigned() && value.get<uint64_t>() <= 1024) {
-      (name == "subgroup_min" ? caps.subgroup_min : caps.subgroup_max) = value.get<uint32_t>();
+    const auto number = value.whole();
+    if (flag != std::end(kFlags) && value.flag() != nullptr) {
+      caps.*flag->field = *value.flag();
+    } else if (size && number && *number <= 1024) {
+      (name == "subgroup_min" ? caps.subgroup_min : caps.subgroup_max) =
+          static_cast<uint32_t>(*number);
     } else {
       return invalid_program(
           fmt::format("capability '{}': expected one that `doctor` tells, got {}", excerpt(name),
-                      value.is_number() ? value.dump() : value.type_name()));
+                      number_or_type(value)));
     }
   }
   return {};
@@ -87,39 +92,36 @@ Status add_capabilities(const Json& document, gpu::Caps& caps) {
 
 // How large that GPU is; reports of older versions do not say.
 Status add_sizes(const Json& document, gpu::Caps& caps) {
-  if (!document.is_object() || !document.contains("default")) return {};
-  const Json& chosen = document["default"];
-  if (!chosen.contains("sizes")) return {};
-  const Json& sizes = chosen["sizes"];
-  const auto read = [&](const char* name, uint32_t& to) {
-    const bool fits = sizes.is_object() && sizes.contains(name) &&
-                      sizes[name].is_number_unsigned() && sizes[name].get<uint64_t>() >= 1 &&
-                      sizes[name].get<uint64_t>() <= 65536;
-    if (fits) to = sizes[name].get<uint32_t>();
+  const Json& sizes = document["default"]["sizes"];
+  if (sizes.is_null()) return {};
+  const auto read = [&](std::string_view name, uint32_t& to) {
+    const auto number = sizes[name].whole();
+    const bool fits = number && *number >= 1 && *number <= 65536;
+    if (fits) to = static_cast<uint32_t>(*number);
     return fits;
   };
   if (read("processors", caps.sizes.processors) && read("invocations", caps.sizes.invocations))
     return {};
   return invalid_program(
       fmt::format("sizes: expected processors and invocations, 1 to 65536 each, got {}",
-                  excerpt(sizes.dump(-1, ' ', false, Json::error_handler_t::replace))));
+                  excerpt(sizes.dump())));
 }
 
 // The object of limits in a document.
-Result<Json> limits_in(const Json& document) {
-  if (!document.is_object() || !document.contains("providers")) return document;
-  const auto chosen = document.find("default");
-  if (chosen == document.end() || !chosen->is_object() || !chosen->contains("limits")) {
+Result<const Json*> limits_in(const Json& document) {
+  if (document["providers"].is_null()) return &document;
+  const Json& limits = document["default"]["limits"];
+  if (limits.is_null()) {
     return invalid_program(
         "expected the report of a machine with a GPU that can be used, got one without 'default' "
         "and its 'limits'");
   }
-  return Json((*chosen)["limits"]);
+  return &limits;
 }
 
 Result<gpu::Caps> caps_in(const Json& document) {
-  PTERYX_ASSIGN(const Json limits, limits_in(document));
-  PTERYX_ASSIGN(gpu::Caps caps, caps_of(limits));
+  PTERYX_ASSIGN(const Json* const limits, limits_in(document));
+  PTERYX_ASSIGN(gpu::Caps caps, caps_of(*limits));
   PTERYX_TRY(add_capabilities(document, caps));
   PTERYX_TRY(add_sizes(document, caps));
   return caps;

@@ -16,7 +16,7 @@
 #include "output.h"
 #include "terminal_input.h"
 
-#include "pteryx/llm/tokenizer/utf8.h"
+#include "pteryx/base/utf8.h"
 
 namespace pteryx::cli {
 namespace {
@@ -34,7 +34,7 @@ constexpr std::wstring_view kPasteEnd = L"\033[201~";
 std::wstring widen(std::string_view text) {
   std::wstring wide;
   for (size_t at = 0; at < text.size();) {
-    const llm::Utf8Char c = llm::char_at(text, at);
+    const Utf8Char c = char_at(text, at);
     wide += static_cast<wchar_t>(c.code);
     at += c.size_bytes;
   }
@@ -43,7 +43,7 @@ std::wstring widen(std::string_view text) {
 
 std::string narrow(std::wstring_view text) {
   std::string out;
-  for (const wchar_t c : text) llm::append_utf8(out, static_cast<char32_t>(c));
+  for (const wchar_t c : text) append_utf8(out, static_cast<char32_t>(c));
   return out;
 }
 
@@ -239,7 +239,7 @@ unsigned char LineEditor::State::on_tab(EditLine* edit, int /*key*/) {
     const auto differ = std::mismatch(common.begin(), common.end(), one.begin(), one.end());
     common.erase(differ.first, common.end());
   }
-  common.resize(llm::complete_prefix(common));
+  common.resize(complete_prefix(common));
   if (common.size() > typed.size()) {
     const std::wstring rest = widen(std::string_view(common).substr(typed.size()));
     return el_winsertstr(edit, rest.c_str()) == 0 ? CC_REFRESH : CC_ERROR;

@@ -8,6 +8,9 @@
 #include "help.h"
 #include "interrupt.h"
 
+#include "pteryx/cpu/use_target.h"
+#include "pteryx/gpu/environment.h"
+
 namespace pteryx::cli {
 namespace {
 
@@ -113,7 +116,10 @@ int run(int argc, char** argv) {
   std::vector<std::string> args(argv + 1, argv + argc);
   if (std::find(args.begin(), args.end(), "--json") != args.end()) answer_in_json();
   const int parsed = parse(app, std::move(args));
-  return parsed >= 0 ? parsed : action();
+  if (parsed >= 0) return parsed;
+  if (const Status s = cpu::use_target(gpu::variable("PTERYX_CPU_TARGET")); !s.ok())
+    return usage(fmt::format("PTERYX_CPU_TARGET: {}", s.message()));
+  return action();
 }
 
 }  // namespace

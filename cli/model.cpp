@@ -89,7 +89,7 @@ void add_model_arguments(CLI::App& app, ModelArguments& a) {
 
 Result<OpenedModel> open_model(const ModelArguments& a, Progress& progress) {
   const auto start = std::chrono::steady_clock::now();
-  PTERYX_ASSIGN(convert::ProgramFile program, open_program(a.path, progress));
+  PTERYX_ASSIGN(convert::ProgramFile program, open_program(a.path, a.run.threads, progress));
   OpenedModel opened;
   PTERYX_ASSIGN(opened.device, open_device(a.run, &progress));
   auto model = load(program.path(), a, opened.device, progress);
@@ -160,14 +160,16 @@ llm::GenerateOptions SamplingArguments::options() {
 
 nlohmann::json generation_json(const OpenedModel& m, const llm::Generator& g, uint64_t seed) {
   const llm::Timings& t = g.timings();
-  return {{"prompt_tokens", t.prompt_tokens},
-          {"new_tokens", t.new_tokens},
-          {"stopped_by", name(g.reason())},
-          {"seed", seed},
-          {"load_ms", m.load_ms},
-          {"prompt_ms", t.prompt_ms},
-          {"decode_ms", t.decode_ms},
-          {device_key(m.device->caps()), m.device->caps().adapter}};
+  nlohmann::json j = {{"prompt_tokens", t.prompt_tokens},
+                      {"new_tokens", t.new_tokens},
+                      {"stopped_by", name(g.reason())},
+                      {"seed", seed},
+                      {"load_ms", m.load_ms},
+                      {"prompt_ms", t.prompt_ms},
+                      {"decode_ms", t.decode_ms},
+                      {device_key(m.device->caps()), m.device->caps().adapter}};
+  add_use(j, m.model->session());
+  return j;
 }
 
 Result<std::vector<TokenId>> encode_text(const llm::Model& model, const std::string& path,

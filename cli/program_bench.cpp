@@ -71,7 +71,7 @@ Result<CallTimes> measure_calls(Session& session, const MethodInfo& method, cons
 
 void print_table(const OpenedProgram& p, const std::vector<CallTimes>& rows, uint64_t bytes) {
   const gpu::Caps& caps = p.device->caps();
-  print("{}\n", load_header(caps, bytes, p.load_ms));
+  print("{}\n", load_header(p.session, bytes, p.load_ms));
   print("{:>16}  {:>10}  {:>10}  {:>16}  {:>10}  inputs\n", "method", "median ms", "best ms",
         "GPU ms", "host ms");
   for (const CallTimes& r : rows) {
@@ -90,6 +90,7 @@ json as_json(const OpenedProgram& p, const std::vector<CallTimes>& rows, uint64_
             {"gpu_bytes", bytes},
             {"load_ms", p.load_ms},
             {"rows", json::array()}};
+  add_use(j, p.session);
   for (const CallTimes& r : rows) {
     const double all = median(r.ms);
     j["rows"].push_back({{"method", r.method},

@@ -33,7 +33,8 @@ Progress::Progress(std::string what) : what_(std::move(what)) {
   if (!stderr_is_terminal() || !understands_escapes()) return;
   terminal_ = ::dup(STDERR_FILENO);
   if (terminal_ < 0) return;
-  thread_ = std::thread([this] {
+  // Without a thread there is no line.
+  thread_ = Thread::start([this] {
     std::unique_lock lock(mutex_);
     while (!wake_.wait_for(lock, kPeriod, [this] { return ended_; })) {
       if (Clock::now() - born_ >= kSilence) show();
@@ -71,7 +72,7 @@ void Progress::end() {
     ended_ = true;
   }
   wake_.notify_all();
-  if (thread_.joinable()) thread_.join();
+  thread_.reset();
   clear();
 }
 

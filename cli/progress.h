@@ -10,7 +10,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
+
+#include "pteryx/base/thread.h"
 
 namespace pteryx::cli {
 
@@ -56,7 +57,7 @@ class Progress {
   std::string watched_;
   std::function<Share()> look_;
   std::optional<Clock::time_point> watched_start_;  // while there is something left
-  std::thread thread_;
+  std::optional<Thread> thread_;
 };
 
 // "12 s", "3 min 20 s"

@@ -9,12 +9,12 @@
 #include <nlohmann/json.hpp>
 
 #include "command.h"
+#include "document.h"
 #include "interrupt.h"
 #include "npy.h"
 #include "text.h"
 
 #include "pteryx/base/excerpt.h"
-#include "pteryx/base/json.h"
 
 namespace pteryx::cli {
 namespace {
@@ -217,7 +217,7 @@ Status run_call(Session& session, const Options& o, const json& call, json& resu
 // The line's own report; ones of failed calls have "error" and "code".
 json run_line(Session& session, const Options& o, std::string_view line, size_t number) {
   json result = {{"line", number}};
-  auto call = parse_json(line, "the call");
+  auto call = read_document(line, "the call");
   const Status s = call.ok() ? run_call(session, o, *call, result) : std::move(call).status();
   if (s.ok()) return result;
   note("pteryx: {} line {}: {}\n", o.batch, number, printable(s.message()));
@@ -229,7 +229,7 @@ std::vector<std::string> files_of(std::string_view calls) {
   std::vector<std::string> files;
   for (size_t at = 0; at < calls.size();) {
     const size_t end = std::min(calls.find('\n', at), calls.size());
-    const auto call = parse_json(calls.substr(at, end - at), "the call");
+    const auto call = read_document(calls.substr(at, end - at), "the call");
     at = end + 1;
     if (!call.ok() || !call->is_object() || !call->contains("inputs")) continue;
     for (const json& input : (*call)["inputs"]) {

@@ -8,7 +8,7 @@
 
 #include <poll.h>
 
-#include "pteryx/llm/tokenizer/utf8.h"
+#include "pteryx/base/utf8.h"
 
 namespace pteryx::cli {
 namespace {
@@ -94,12 +94,12 @@ TerminalInput::Event TerminalInput::character() {
   std::string text;
   while (true) {
     text += bytes_[at_++];
-    if (llm::complete_prefix(text) == text.size()) break;
+    if (complete_prefix(text) == text.size()) break;
     if (wait() != Wait::kBytes) break;
     const auto next = static_cast<unsigned char>(bytes_[at_]);
     if ((next & 0xC0U) != 0x80U) break;
   }
-  return {.kind = Event::Kind::kCharacter, .character = llm::char_at(text, 0).code};
+  return {.kind = Event::Kind::kCharacter, .character = char_at(text, 0).code};
 }
 
 }  // namespace pteryx::cli

@@ -10,10 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "command.h"
+#include "document.h"
 #include "interrupt.h"
 
 #include "pteryx/base/file.h"
-#include "pteryx/base/json.h"
 #include "pteryx/ops/op.h"
 #include "pteryx/session/inspect.h"
 
@@ -264,7 +264,7 @@ std::string without_tag(std::string_view what) {
 
 Result<json> read_manifest(const std::string& path) {
   PTERYX_ASSIGN(const auto file, MappedFile::open(path));
-  PTERYX_ASSIGN(json manifest, parse_json(file->bytes(), path));
+  PTERYX_ASSIGN(json manifest, read_document(file->bytes(), path));
   const bool fits =
       manifest.is_object() && manifest.contains("cases") && manifest["cases"].is_array();
   if (!fits) {

@@ -13,7 +13,8 @@ endif()
 
 find_program(PTERYX_CCACHE ccache)
 if(PTERYX_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${PTERYX_CCACHE}")
+  # Paths count from the source folder, so that another clone of the same sources finds what this one compiled.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${PTERYX_CCACHE}")
 endif()
 
 add_library(pteryx_options INTERFACE)
@@ -30,6 +31,9 @@ endif()
 if(PTERYX_WEB)
   # A page's memory has 32-bit sizes. Sizes of files and buffers have 64, and are compared with the former before they become one.
   target_compile_options(pteryx_options INTERFACE -Wno-shorten-64-to-32)
+  # The CPU's kernels: for speed, and apart from what is optimised as a whole for size. Atomics are for the module with threads, which has
+  # the same library; where memory is not shared they are plain accesses.
+  set(PTERYX_FAST_OPTIONS -O3 -fno-lto -msimd128 -matomics -mbulk-memory)
 endif()
 
 # Errors are values inside the library: no exception can be thrown there or cross its boundary.

@@ -5,7 +5,7 @@
 #   testing/*.cpp    become pteryx_<name>_testing: what the tests of this component and of those above it share
 #   other *.cpp      become the library; of NAME_posix.cpp and NAME_portable.cpp the one that fits the system.
 # NAME_native.cpp, native/ and the files of NATIVE are left out of the web build, which has no file system either and so neither of
-# those two; NAME_web.cpp and web/ are in that build only.
+# those two; NAME_web.cpp and web/ are in that build only, which compiles NAME_fast.cpp for speed.
 function(pteryx_component)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;LABEL" "DEPS;NATIVE")
   set(target pteryx_${arg_NAME})
@@ -38,6 +38,11 @@ function(pteryx_component)
   set_property(GLOBAL PROPERTY PTERYX_BELOW_${arg_NAME} "${below}")
 
   list(TRANSFORM arg_DEPS PREPEND pteryx_ OUTPUT_VARIABLE libraries)
+  if(PTERYX_WEB)
+    set(fast ${sources})
+    list(FILTER fast INCLUDE REGEX "_fast\\.cpp$")
+    set_source_files_properties(${fast} PROPERTIES COMPILE_OPTIONS "${PTERYX_FAST_OPTIONS}")
+  endif()
   if(sources)
     add_library(${target} STATIC ${sources})
     set(scope PUBLIC)

@@ -1,7 +1,7 @@
-# Registering tests. A label says what a test needs: host (nothing) or gpu (an adapter); lint, tidy, package, fuzz, models and wasm are
+# Registering tests. A label says what a test needs: host (nothing) or gpu (an adapter); lint, tidy, package, fuzz, models and web are
 # stages of their own. A gpu test is registered once for each of PTERYX_TEST_PROVIDERS, on the software GPU; one of the command line tool is
 # labelled cli as well, and one in a build with sanitizers, sanitizers; threads is that of the preset 'tsan'. scripts/test says which labels
-# wait for `make test-all`.
+# wait for `make test-all`. cpu is for tests of the CPU's kernels: tests/each_target.py runs each once for every set of instructions.
 if(PTERYX_BUILD_TESTS OR PTERYX_FUZZ OR PTERYX_WEB)
   enable_testing()
 endif()
@@ -9,7 +9,7 @@ if(PTERYX_BUILD_TESTS)
   find_package(GTest REQUIRED)
   add_library(pteryx_gpu_main STATIC EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/tests/gpu_main.cpp")
   target_compile_definitions(pteryx_gpu_main PRIVATE PTERYX_SOFTWARE_ICD="${PTERYX_SOFTWARE_ICD}")
-  target_link_libraries(pteryx_gpu_main PRIVATE pteryx_options PUBLIC pteryx_gpu GTest::gtest)
+  target_link_libraries(pteryx_gpu_main PRIVATE pteryx_options PUBLIC pteryx_cpu pteryx_gpu GTest::gtest)
   add_custom_target(pteryx_tests COMMENT "All test executables")
 endif()
 
@@ -67,11 +67,34 @@ function(pteryx_add_test)
     ${arg_PROPERTIES})
 endfunction()
 
+# pteryx_add_cpu_test(NAME name PROGRAM target [ARGUMENTS argument...] [COMMAND command...])
+# The program itself, or the command, by tests/each_target.py. Sanitizers see the best target alone: the tests of pteryx/cpu, which run
+# there, too, force each themselves.
+function(pteryx_add_cpu_test)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;PROGRAM" "ARGUMENTS;COMMAND")
+  if(PTERYX_SANITIZE)
+    list(APPEND arg_ARGUMENTS --best)
+  endif()
+  if(arg_COMMAND)
+    list(PREPEND arg_COMMAND --)
+  endif()
+  pteryx_add_test(NAME "${arg_NAME}/cpu" LABEL cpu
+    COMMAND $<TARGET_FILE:Python3::Interpreter> "${PROJECT_SOURCE_DIR}/tests/each_target.py" ${arg_ARGUMENTS} $<TARGET_FILE:${arg_PROGRAM}>
+            ${arg_COMMAND})
+  add_dependencies(pteryx_tests ${arg_PROGRAM})
+endfunction()
+
 # pteryx_add_gtest(target LABEL label NAME name SOURCES file... LIBRARIES target...)
+# A test of the GPU for which there is tests/gpu_only/TARGET.txt runs on the CPU, too, less the tests that are listed there.
 function(pteryx_add_gtest target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME;LABEL" "SOURCES;LIBRARIES")
+  set(gpu_only "${PROJECT_SOURCE_DIR}/tests/gpu_only/${target}.txt")
   pteryx_has_label(${arg_LABEL} wanted)
-  if(NOT wanted)
+  set(on_cpu FALSE)
+  if(EXISTS "${gpu_only}" AND (NOT PTERYX_SANITIZE OR target STREQUAL "pteryx_ops_test"))
+    pteryx_has_label(cpu on_cpu)
+  endif()
+  if(NOT wanted AND NOT on_cpu)
     return()
   endif()
   add_executable(${target} ${arg_SOURCES})
@@ -82,4 +105,7 @@ function(pteryx_add_gtest target)
   endif()
   target_link_libraries(${target} PRIVATE pteryx_options ${arg_LIBRARIES} ${main})
   pteryx_add_test(NAME "${arg_NAME}" LABEL ${arg_LABEL} COMMAND ${target} --gtest_brief=1)
+  if(on_cpu)
+    pteryx_add_cpu_test(NAME "${arg_NAME}" PROGRAM ${target} ARGUMENTS --gpu-only "${gpu_only}")
+  endif()
 endfunction()

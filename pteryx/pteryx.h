@@ -126,8 +126,12 @@ struct MethodInfo {
   std::string name;
   std::vector<ValueInfo> inputs;
   std::vector<ValueInfo> outputs;
-  uint64_t gpu_bytes = 0;  // memory it holds on the device, constants included
-  uint64_t host_bytes = 0;
+  uint64_t gpu_bytes = 0;   // memory it holds on the device, constants included
+  uint64_t host_bytes = 0;  // of the host: activations and state of what runs on the CPU
+  // Constants that the CPU reads: where the file lies in memory, and in a copy of their own where
+  // the file has them in another form.
+  uint64_t in_place_bytes = 0;
+  uint64_t copied_bytes = 0;
   uint64_t state_bytes = 0;  // of gpu_bytes: what stays from run to run, such as KV caches
   std::string note;          // what LoadOptions asked for and got in part only
 };
@@ -138,11 +142,18 @@ struct LoadOptions {
   // gpu::open_device and gpu::cpu_device make one; null = a GPU and, where none can be used, the
   // CPU.
   std::shared_ptr<gpu::Device> device = nullptr;
-  uint64_t memory_limit = 0;  // GPU bytes; 0 = none. Over it, load fails with the number
+  // Bytes; 0 = none. Over it, load fails with the number before anything is allocated. On a GPU its
+  // memory counts, on the CPU activations, state and copies of constants, and mapped files if they
+  // are locked.
+  uint64_t memory_limit = 0;
   Precision precision = Precision::kF32;  // of matrix products; kF16 lets them round their operands
-  // That kernels on the CPU run with; 0: as many as this process may use cores. Sessions with the
-  // same number share them.
+  // That kernels on the CPU run with, at most kMostThreads; 0: as many as this process may use
+  // cores. Sessions with the same number share them.
   uint32_t threads = 0;
+  static constexpr uint32_t kMostThreads = 1024;
+  // On the CPU: reads the files into memory and keeps them there, so that no run waits for a disk.
+  // Errors of load: kMemory where the system does not allow it.
+  bool lock = false;
   // Element type of KV caches, kF32 or kF16; none: kF16 where precision is and a cache can be, else
   // as in the file. Applies to caches that attention
   // operators alone read and write; where no method has any, load fails (kUnsupported) and says
@@ -196,6 +207,15 @@ class Run {
   uint64_t number_;
 };
 
+// What a session holds: known, and compared with LoadOptions::memory_limit, before anything is
+// allocated. What several methods share counts once. Temporaries of CPU kernels are not known.
+struct MemoryUse {
+  uint64_t gpu = 0;
+  uint64_t host = 0;      // activations and state of what runs on the CPU
+  uint64_t copied = 0;    // constants that the CPU needs in another form than the file's
+  uint64_t in_place = 0;  // constants that it reads where the file is mapped
+};
+
 class Session {
  public:
   // Loads a program and plans every method; waits until that is done. Errors: kIo,
@@ -207,6 +227,9 @@ class Session {
   ~Session();
 
   std::span<const MethodInfo> methods() const;
+  const MemoryUse& memory() const;
+  // That kernels on the CPU run with: fewer than were asked for where the system has no more.
+  size_t threads() const;
   // Runs a method, and waits for it. Outputs stay valid until the next run of the same method;
   // state such as KV caches is kept. A call with wrong inputs changes nothing, which includes
   // elements that the program uses as indices of something smaller, such as a position behind the

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Embeds WGSL files in C++ as they are, and turns the `struct Params` of each kernel into the C++ struct of the same layout.
 
-Writes OUT/STEM.h for every file outside of common/, and OUT/kernel_files.cpp with all texts; touches only what changes.
+Writes OUT/STEM.h for every file outside of common/, and all texts to OUT/kernel_files.cpp, or with --packed to OUT/kernels.txt for the web build;
+touches only what changes.
 """
 
 import argparse
@@ -16,6 +17,13 @@ PARAMS = re.compile(r"\bstruct\s+Params\s*\{")
 MEMBER = re.compile(r"^(\w+)\s*:\s*(.+)$", re.DOTALL)
 ARRAY = re.compile(r"^array<(vec4<[uif]32>),(\d+)>$")
 IDENTIFIER = re.compile(r"^[a-z][a-z0-9_]*$")
+# Spaces beside a bracket or separator, or on one side of an operator: between two operators, and before a value that is filled in, they
+# keep `- -` from being `--`.
+BRACKET = r"[(){}\[\],;:]"
+OPERATOR = r"-+*/%<>=!&|^"
+SPACE = re.compile(
+    rf"(?<={BRACKET})[ \t]+|[ \t]+(?={BRACKET})|(?<=[{OPERATOR}])[ \t]+(?![{OPERATOR}$ \t])|(?<![{OPERATOR} \t])[ \t]+(?=[{OPERATOR}])"
+)
 
 PIECE_CHARS = 8000  # the shortest limit on one string literal among compilers is 16 KB
 
@@ -257,13 +265,28 @@ std::optional<std::string_view> kernel_file(std::string_view name) {{
 """
 
 
+def squeezed(line):
+    """A line without the spaces that WGSL does without; directives stay as they are."""
+    line = line.strip()
+    return line if line.startswith("#") else SPACE.sub("", line)
+
+
+def packed_text(texts):
+    """Names and texts by turns, each ended by a zero, without what shaders do not need: comments, indentation, spaces and empty lines."""
+    parts = []
+    for name in sorted(texts):
+        lines = (squeezed(line) for line in strip_comments(texts[name]).splitlines())
+        parts.append(f"{name}\0" + "".join(f"{line}\n" for line in lines if line) + "\0")
+    return "".join(parts)
+
+
 def write_if_changed(path, text):
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
 
 
-def embed(files, root, out):
+def embed(files, root, out, packed=False):
     texts = {}
     stems = {}
     for path in files:
@@ -279,17 +302,21 @@ def embed(files, root, out):
             raise Error(path, 1, f"{stems[path.stem]} has the same name, and both would be shaders::{path.stem}")
         stems[path.stem] = name
         write_if_changed(out / f"{path.stem}.h", header_text(path.stem, name, parse_params(with_includes(path, root))))
-    write_if_changed(out / "kernel_files.cpp", table_text(texts))
+    if packed:
+        write_if_changed(out / "kernels.txt", packed_text(texts))
+    else:
+        write_if_changed(out / "kernel_files.cpp", table_text(texts))
 
 
 def main(argv):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--root", type=pathlib.Path, required=True, help="folder that names and includes are relative to")
     parser.add_argument("--out", type=pathlib.Path, required=True, help="folder for the generated files")
+    parser.add_argument("--packed", action="store_true", help="write the texts to one file that is read at run time")
     parser.add_argument("files", type=pathlib.Path, nargs="+")
     args = parser.parse_args(argv)
     try:
-        embed(args.files, args.root, args.out)
+        embed(args.files, args.root, args.out, args.packed)
     except Error as error:
         sys.exit(f"{error}")
 

@@ -53,6 +53,25 @@ class Files(EmbedTest):
         self.assertIn('Shader some_op{.name = "some_op", .file = "quant/some_op.wgsl"};', header)
         self.assertFalse((self.out / "index.h").exists())
 
+    def test_are_packed_without_what_shaders_do_not_need(self):
+        self.write("common/index.wgsl", "// nothing\n")
+        self.write("some_op.wgsl", "// first\n#option x 1..2  // of something\n\nfn main() {\n  let a = 1u; /* why */\n}\n")
+        embed_wgsl.embed(sorted(self.root.rglob("*.wgsl")), self.root, self.out, packed=True)
+        packed = (self.out / "kernels.txt").read_text()
+        self.assertEqual(packed, "common/index.wgsl\0\0some_op.wgsl\0#option x 1..2\nfn main(){\nlet a=1u;\n}\n\0")
+
+    def test_spaces_stay_where_they_part_tokens(self):
+        for line, expected in (
+            ("let x = a - -b;", "let x=a- -b;"),
+            ("let x = a - $b + $(c + 1);", "let x=a- $b+ $(c+1);"),
+            ("var p: array<u32, 4> = array<u32, 4>();", "var p:array<u32,4> =array<u32,4>();"),
+            ("  let q = a / *p;", "let q=a/ *p;"),
+            ("fn f(a: u32) -> u32 { return a & b; }", "fn f(a:u32)->u32{return a&b;}"),
+            ("#if a == 1 && !b", "#if a == 1 && !b"),
+        ):
+            self.assertEqual(embed_wgsl.squeezed(line), expected)
+        self.assertFalse((self.out / "kernel_files.cpp").exists())
+
     def test_of_one_name_are_an_error(self):
         self.write("quant/some_op.wgsl", "")
         self.expect_error("", "both would be shaders::some_op")

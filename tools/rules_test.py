@@ -12,8 +12,8 @@ ONE_WORKGROUP = {"advance.wgsl", "sample_pick.wgsl"}  # of a single workgroup, w
 THREE_DIMS = {"attention_decode.wgsl"}  # a grid by heads, splits and rows, which the route's limits keep small
 
 MOST_LINES = 400
-CODE = ("*.cpp", "*.h", "*.wgsl", "*.py", "*.cmake", "CMakeLists.txt")
-FOLDERS = ("bench", "cli", "cmake", "examples", "pteryx", "scripts", "tests", "tools")
+CODE = ("*.cpp", "*.h", "*.wgsl", "*.py", "*.cmake", "*.ts", "*.mjs", "*.css", "CMakeLists.txt")
+FOLDERS = ("bench", "cli", "cmake", "examples", "pteryx", "scripts", "tests", "tools", "web/convert", "web/module", "web/page/src", "web/src", "web/tests")
 TABLES = {}  # file: why it is long and stays in one piece
 
 # fn.BufferRelease(...), wgpuBufferRelease(...)

@@ -4,7 +4,7 @@
 The list has an import per line, MODULE.NAME and behind it what it is; '#' begins a comment. What the module imports must be listed,
 and what is listed must be imported: the list shrinks with the module.
 
-    wasm_imports.py MODULE.wasm LIST         compares
+    wasm_imports.py MODULE.wasm LIST...      compares with all of the lists together
     wasm_imports.py --symbols LIST FILE      writes the names of the module 'env' to a file for wasm-ld's --allow-undefined-file
 """
 
@@ -98,10 +98,12 @@ def compare(found, declared):
 
 
 def main(argv):
-    if len(argv) != (3 if argv[:1] == ["--symbols"] else 2):
+    symbols_wanted = argv[:1] == ["--symbols"]
+    if len(argv) != 3 if symbols_wanted else len(argv) < 2:
         sys.exit(__doc__)
-    declared = read_list(pathlib.Path(argv[1]).read_text())
-    if argv[0] == "--symbols":
+    lists = argv[1:2] if symbols_wanted else argv[1:]
+    declared = read_list("\n".join(pathlib.Path(name).read_text() for name in lists))
+    if symbols_wanted:
         symbols = [name.removeprefix("env.") for name in declared if name.startswith("env.")]
         pathlib.Path(argv[2]).write_text("".join(f"{symbol}\n" for symbol in symbols))
         return 0
@@ -110,7 +112,7 @@ def main(argv):
     for complaint in complaints:
         print(f"{pathlib.Path(argv[0]).name}: {complaint}")
     if complaints:
-        print(f"the list is {argv[1]}")
+        print(f"the list is {' and '.join(lists)}")
     compressed = len(gzip.compress(data, 9))
     print(f"{pathlib.Path(argv[0]).name}: {len(data) / 1024:.0f} KiB, {compressed / 1024:.0f} KiB with gzip; {len(declared)} imports declared")
     return 1 if complaints else 0

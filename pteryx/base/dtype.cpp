@@ -28,16 +28,23 @@ constexpr std::array<Names, 13> kNames = {{{"bool", "bool"},
                                            {"u32", "uint32"},
                                            {"u64", "uint64"}}};
 
+std::optional<DType> find(std::string_view text, std::string_view Names::* kind) {
+  for (size_t i = 0; i < kNames.size(); ++i) {
+    if (kNames[i].*kind == text) return static_cast<DType>(i);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string_view name(DType t) { return kNames[static_cast<size_t>(t)].shorthand; }
 std::string_view numpy_name(DType t) { return kNames[static_cast<size_t>(t)].numpy; }
 
+std::optional<DType> dtype_from_name(std::string_view text) {
+  return find(text, &Names::shorthand);
+}
 std::optional<DType> dtype_from_numpy_name(std::string_view text) {
-  for (size_t i = 0; i < kNames.size(); ++i) {
-    if (kNames[i].numpy == text) return static_cast<DType>(i);
-  }
-  return std::nullopt;
+  return find(text, &Names::numpy);
 }
 
 std::optional<DType> dtype_from_scalar_type(int64_t scalar_type) {

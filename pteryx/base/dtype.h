@@ -50,6 +50,7 @@ constexpr bool is_float(DType t) {
 
 // "f32", "i64", "bool": the names used in messages and tables.
 std::string_view name(DType t);
+std::optional<DType> dtype_from_name(std::string_view name);
 // "float32", "int64", "bool": the names of numpy and of manifests.
 std::string_view numpy_name(DType t);
 std::optional<DType> dtype_from_numpy_name(std::string_view name);

@@ -42,6 +42,11 @@ std::optional<Bytes> RangeSource::view(uint64_t offset, uint64_t size) const {
   return whole_->view(offset_ + offset, size);
 }
 
+std::optional<HostRange> RangeSource::host_range(uint64_t offset, uint64_t size) const {
+  if (!in_range(offset, size, size_)) return {};
+  return whole_->host_range(offset_ + offset, size);
+}
+
 Result<std::string> read_all(const Source& source, uint64_t most_bytes) {
   if (source.size() > most_bytes) {
     return invalid_program(fmt::format("{}: expected at most {} bytes, got {}", source.name(),

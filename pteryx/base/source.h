@@ -15,6 +15,12 @@
 
 namespace pteryx {
 
+// Bytes as the script around a WebAssembly module has them.
+struct HostRange {
+  uint32_t source = 0;
+  uint64_t offset = 0;
+};
+
 // Immutable; reads from several threads need no lock.
 class Source {
  public:
@@ -31,6 +37,12 @@ class Source {
   // The bytes where they lie, for as long as the source lives; none if they have to be read, or
   // lie outside.
   virtual std::optional<Bytes> view(uint64_t /*offset*/, uint64_t /*size*/) const { return {}; }
+
+  // Where the script around the module has them, so that they reach a GPU without passing through
+  // the module's memory; none natively, or where they lie outside.
+  virtual std::optional<HostRange> host_range(uint64_t /*offset*/, uint64_t /*size*/) const {
+    return {};
+  }
 
   // For those who cannot come back: kIo, too, where the bytes are not there yet.
   Status read_now(uint64_t offset, MutableBytes out) const;
@@ -70,6 +82,7 @@ class RangeSource final : public Source {
   uint64_t size() const override { return size_; }
   Result<bool> read(uint64_t offset, MutableBytes out) const override;
   std::optional<Bytes> view(uint64_t offset, uint64_t size) const override;
+  std::optional<HostRange> host_range(uint64_t offset, uint64_t size) const override;
 
  private:
   SourcePtr whole_;

@@ -7,7 +7,6 @@
 #include <system_error>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "pteryx/base/file.h"
 #include "pteryx/base/json.h"
@@ -50,29 +49,29 @@ Result<std::string> key_of(const std::string& source) {
   return key.text();
 }
 
-// What was written beside a program; an empty object where that cannot be read.
+// What was written beside a program; null where that cannot be read.
 Json read_sidecar(const std::string& program) {
   const auto file = MappedFile::open(sidecar(program));
-  if (!file.ok()) return Json::object();
+  if (!file.ok()) return {};
   auto about = parse_json((*file)->bytes(), "the cache");
-  return about.ok() && about->is_object() ? *about : Json::object();
+  return about.ok() ? std::move(about).value() : Json();
 }
 
 Status write_sidecar(const std::string& program, const std::string& source) {
   Fingerprint made;
   PTERYX_TRY(made.add_file(program));
   std::error_code ignored;
-  const Json j = {{"source", fs::absolute(source, ignored).string()},
-                  {"fingerprint", made.text()},
-                  {"converter", kConverterVersion}};
-  return write_file(sidecar(program), j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  Json j;
+  j.set("source", fs::absolute(source, ignored).string());
+  j.set("fingerprint", made.text());
+  j.set("converter", kConverterVersion);
+  return write_file(sidecar(program), j.dump(2) + "\n");
 }
 
 std::string source_of(const std::string& program) {
   const Json about = read_sidecar(program);
-  return about.contains("source") && about["source"].is_string()
-             ? about["source"].get<std::string>()
-             : "";
+  const std::string* const source = about["source"].text();
+  return source != nullptr ? *source : "";
 }
 
 std::vector<fs::path> files_in(const std::string& folder) {
@@ -154,8 +153,8 @@ Result<std::string> Cache::program_of(const std::string& source) const {
 bool Cache::use(const std::string& program) const {
   const Json about = read_sidecar(program);
   Fingerprint now;
-  const bool intact = about.contains("fingerprint") && now.add_file(program).ok() &&
-                      about["fingerprint"] == now.text();
+  const std::string* const made = about["fingerprint"].text();
+  const bool intact = made != nullptr && now.add_file(program).ok() && *made == now.text();
   std::error_code ignored;  // should it fail, the entry ages
   if (intact) fs::last_write_time(program, fs::file_time_type::clock::now(), ignored);
   return intact;

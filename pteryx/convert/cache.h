@@ -19,6 +19,7 @@ struct CacheOptions {
   // Where a conversion is made that cannot be kept; empty: it is refused. A folder on a disk:
   // models are large.
   std::string temporary = {};
+  uint32_t threads = 0;  // as ConvertOptions has it
 };
 
 // A folder of one user alone (0700). An entry is KEY.pte, where the key is made of what the source

@@ -14,10 +14,15 @@ uint64_t SourceTensor::row_bytes() const {
   return static_cast<uint64_t>(cols()) / f.block_elems * f.block_bytes;
 }
 
-Status SourceTensor::read_bytes(int64_t first_row, MutableBytes out) const {
-  Status s = file->read_now(offset + static_cast<uint64_t>(first_row) * row_bytes(), out);
-  if (!s.ok()) return std::move(s).during(fmt::format("reading tensor '{}'", name));
-  return s;
+Status SourceTensor::reading(Status status) const {
+  return status.ok() ? Status()
+                     : std::move(status).during(fmt::format("reading tensor '{}'", name));
+}
+
+Result<bool> SourceTensor::read_bytes(int64_t first_row, MutableBytes out) const {
+  auto there = file->read(offset + static_cast<uint64_t>(first_row) * row_bytes(), out);
+  if (!there.ok()) return reading(std::move(there).status());
+  return there;
 }
 
 void SourceTensor::decode(Bytes row, std::span<float> out) const {
@@ -30,7 +35,7 @@ void SourceTensor::decode(Bytes row, std::span<float> out) const {
 
 Status SourceTensor::read_row(int64_t row, std::span<float> out) const {
   std::vector<std::byte> bytes(row_bytes());
-  PTERYX_TRY(read_bytes(row, bytes));
+  PTERYX_TRY(reading(file->read_now(offset + static_cast<uint64_t>(row) * row_bytes(), bytes)));
   decode(bytes, out);
   return {};
 }

@@ -38,6 +38,10 @@ struct SourceFormat {
   uint32_t block_elems;
   uint32_t block_bytes;
   void (*decode)(const std::byte* block, float* out);  // block_elems values
+  // Where elements are codes of 4 bits, -8 to 7, times a scale for each 32, plus a number for each
+  // 32 where these are not null: those. Null elsewhere.
+  void (*codes)(const std::byte* block, int8_t* codes, float* scales, float* minimums) = nullptr;
+  bool has_minimums = false;
 };
 const SourceFormat& format(SourceType type);
 inline std::string_view name(SourceType type) { return format(type).name; }
@@ -53,10 +57,14 @@ struct SourceTensor {
   int64_t cols() const { return dims.empty() ? 1 : dims.back(); }
   int64_t rows() const { return cols() == 0 ? 0 : numel(dims) / cols(); }
   uint64_t row_bytes() const;
-  // As many rows as `out` holds, as they are in the file. Errors: kIo.
-  Status read_bytes(int64_t first_row, MutableBytes out) const;
+  // As many rows as `out` holds, as they are in the file; false as Source::read. Errors: kIo.
+  Result<bool> read_bytes(int64_t first_row, MutableBytes out) const;
   void decode(Bytes row, std::span<float> out) const;  // out holds cols() values
+  // Errors: kIo, also where the row is not there yet.
   Status read_row(int64_t row, std::span<float> out) const;
+
+ private:
+  Status reading(Status status) const;
 };
 
 // Bytes of a tensor from a file; nullopt where they overflow, a dim is negative or the last is not

@@ -63,10 +63,7 @@ Result<ConvertReport> convert(const std::string& source, const std::string& path
                               const ConvertOptions& options);
 
 // Goes up with every change of what a conversion gives, so that kept ones are made anew.
-inline constexpr int kConverterVersion = 1;
-
-// The encoding that a matrix gets. `embedding`: it is (also) the table of token embeddings.
-Result<Encoding> choose(const Matrix& m, const ConvertOptions& options, bool embedding);
+inline constexpr int kConverterVersion = 2;
 
 struct SynthOptions {
   std::string preset = "tiny";  // one of synth_presets()

@@ -35,8 +35,9 @@ const std::shared_ptr<gpu::Device>& device() { return gpu::shared_device(); }
 // Prompt, single tokens and a chunk further on; each answer is about its last token.
 template <typename T>
 void expect_logits(const std::string& path, const std::vector<int64_t>& tokens,
-                   const std::vector<T>& want, double tolerance) {
-  auto session = Session::load(path, {.device = device()});
+                   const std::vector<T>& want, double tolerance, LoadOptions options = {}) {
+  options.device = device();
+  auto session = Session::load(path, options);
   ASSERT_TRUE(session.ok()) << session.status().message();
   const size_t vocabulary = want.size() / tokens.size();
   int64_t position = 0;
@@ -124,6 +125,31 @@ TEST(Convert, GgufOfEveryArchitecture) {
       testing::write_file(folder / "m.gguf", testing::gguf_of(m, Blocks::kF32).finish());
       expect_program(folder / "m.gguf", m, {.quantize = Quantize::kNone}, "f32");
     }
+  }
+}
+
+// Codes, scales and minimums of Q4_1, as one product or as the operators that the file has.
+TEST(Convert, KeepsMinimumsOfFourBitSources) {
+  for (const auto& [architecture, rope, biases, tied] :
+       {std::tuple("llama", RopeLayout::kPairs, Biases::kNone, false),
+        std::tuple("qwen2", RopeLayout::kHalves, Biases::kQkv, true),
+        std::tuple("qwen3", RopeLayout::kHalves, Biases::kNone, false)}) {
+    SCOPED_TRACE(architecture);
+    const TempFolder folder;
+    ModelShape shape = testing::tiny_shape(architecture, rope);
+    shape.tied = tied;
+    const TinyModel m = testing::make_model(shape, Grid::kWithMinimums, biases);
+    testing::write_file(folder / "m.gguf", testing::gguf_of(m, Blocks::kQ4_1).finish());
+    const auto report = convert(folder / "m.gguf", folder / "m.pte", {});
+    ASSERT_TRUE(report.ok()) << report.status().message();
+    for (const TensorReport& t : report->tensors) {
+      EXPECT_EQ(t.target, t.source == "Q4_1" ? "q4/32+min" : "q8") << t.name;
+      EXPECT_LT(t.error, 1e-6) << t.name;
+    }
+    const std::vector<double> want = testing::reference_logits(m, kTokens);
+    expect_logits(folder / "m.pte", kTokens, want, 1e-3);
+    expect_logits(folder / "m.pte", kTokens, want, 1e-3, {.testing = {.fuse = false}});
+    expect_logits(folder / "m.pte", kTokens, want, 1e-2, {.precision = Precision::kF16});
   }
 }
 

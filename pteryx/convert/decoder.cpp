@@ -1,6 +1,7 @@
 // Operators, their order and their arguments are those of ExecuTorch's exporter. What it has no
 // form for, and this adds: 8-bit layers (as its quantiser of single layers writes them), an 8-bit
-// embedding inside the delegate, and f16 weights and caches with f32 activations.
+// embedding inside the delegate, f16 weights and caches with f32 activations, and the minimums of
+// 4-bit layers, as operators that it knows.
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/convert/decoder.h"
 
@@ -137,6 +138,9 @@ class Builder {
   size_t linear_scales(EncodedMatrix& m) {
     return once(&m, 2, [&] { return m.linear_scales(); });
   }
+  size_t minimums(EncodedMatrix& m) {
+    return once(&m, 3, [&] { return m.minimums(); });
+  }
   template <typename Make>
   size_t once(const EncodedMatrix* m, int which, Make make) {
     const auto [at, fresh] = made_.try_emplace({m, which}, 0);
@@ -163,7 +167,7 @@ class Builder {
                  {x, g().constant(weight(m), DType::kU8, dims),
                   g().constant(linear_scales(m), DType::kF32, {m.groups(), m.padded_rows()}),
                   g().integer(m.encoding().group), bias(l, m.padded_rows()), y});
-        return y;
+        return m.encoding().minimums ? add_minimums(m, x, y, leading) : y;
       case Target::kQ8: break;
     }
     g().call("aten._weight_int8pack_mm.default",
@@ -173,6 +177,32 @@ class Builder {
     const ValueId sum = f32(leading);
     g().call("aten.add.Tensor",
              {y, g().prepack(blob(floats(*l.bias)), DType::kF32, {rows}), g().integer(1), sum});
+    return sum;
+  }
+
+  // y [leading..., rows] = layer(x) + the sums of x over groups, times their minimums. Layers over
+  // the same x have the same sums.
+  ValueId add_minimums(EncodedMatrix& m, ValueId x, ValueId y, const Dims& dims) {
+    const int64_t rows = m.matrix().rows;
+    const bool one = dims.rank() == 2;  // the row of the last token
+    const int64_t most = one ? 1 : tokens_bound_;
+    const ValueId count = one ? g().integer(1) : length_;
+    const auto [at, fresh] = group_sums_.try_emplace(x, -1);
+    if (fresh) {
+      const Dims grouped = {most, m.groups(), m.encoding().group};
+      const ValueId groups = g().integer(m.groups());
+      const ValueId split = view(x, {count, groups, g().integer(grouped[2])}, grouped);
+      const ValueId sums = f32({most, m.groups(), 1});
+      g().call("aten.sum.dim_IntList",
+               {split, g().integers({2}), g().flag(true), g().null(), sums});
+      at->second = view(sums, {count, groups}, {most, m.groups()});
+    }
+    ValueId product = f32({most, rows});
+    g().call("aten.mm.default",
+             {at->second, g().constant(minimums(m), DType::kF32, {m.groups(), rows}), product});
+    if (!one) product = view(product, {g().integer(1), count, g().integer(rows)}, dims);
+    const ValueId sum = f32(dims);
+    g().call("aten.add.Tensor", {y, product, g().integer(1), sum});
     return sum;
   }
 
@@ -286,6 +316,7 @@ class Builder {
   ProgramSpec p_;
   std::map<std::pair<const EncodedMatrix*, int>, size_t> made_;
   std::optional<size_t> empty_cache_;
+  std::map<ValueId, ValueId> group_sums_;  // by x
   ValueId cos_ = -1, sin_ = -1, tokens_ = -1, position_ = -1;
   ValueId length_ = -1, start_ = -1, cache_position_ = -1;
 };

@@ -34,6 +34,23 @@ void q4_0(const std::byte* b, float* y) {
     y[j + 16] = static_cast<float>(high(v) - 8) * d;
   }
 }
+void q4_codes(const std::byte* b, int8_t* codes) {
+  for (int j = 0; j < 16; ++j) {
+    const int v = byte_at(b, j);
+    codes[j] = static_cast<int8_t>(low(v) - 8);
+    codes[j + 16] = static_cast<int8_t>(high(v) - 8);
+  }
+}
+void q4_0_codes(const std::byte* b, int8_t* codes, float* scales, float* /*minimums*/) {
+  *scales = half_at(b);
+  q4_codes(b + 2, codes);
+}
+// What code 0 stands for is in the middle of a group, eight scales above its minimum.
+void q4_1_codes(const std::byte* b, int8_t* codes, float* scales, float* minimums) {
+  *scales = half_at(b);
+  *minimums = half_at(b + 2) + 8 * *scales;
+  q4_codes(b + 4, codes);
+}
 void q4_1(const std::byte* b, float* y) {
   const float d = half_at(b);
   const float m = half_at(b + 2);
@@ -99,6 +116,20 @@ void k4_or_k5(const std::byte* b, const std::byte* fifth_bits, const std::byte* 
   }
 }
 void q4_k(const std::byte* b, float* y) { k4_or_k5(b, nullptr, b + 16, y); }
+void q4_k_codes(const std::byte* b, int8_t* codes, float* scales, float* minimums) {
+  const float d = half_at(b);
+  const float m = half_at(b + 2);
+  for (int i = 0; i < 8; ++i) {
+    const ScaleMin s = scale_min(b + 4, i);
+    scales[i] = d * s.scale;
+    minimums[i] = 8 * scales[i] - m * s.min;
+    const std::byte* c = b + 16 + i / 2 * 32;
+    for (int j = 0; j < 32; ++j) {
+      const int v = i % 2 == 0 ? low(byte_at(c, j)) : high(byte_at(c, j));
+      codes[i * 32 + j] = static_cast<int8_t>(v - 8);
+    }
+  }
+}
 void q5_k(const std::byte* b, float* y) { k4_or_k5(b, b + 16, b + 48, y); }
 
 // Low nibbles (128 bytes), upper two bits (64), sixteen scales, then the scale of all. A half of
@@ -124,12 +155,12 @@ constexpr std::array kFormats = {
     SourceFormat{SourceType::kF32, "F32", 1, 4, f32},
     SourceFormat{SourceType::kF16, "F16", 1, 2, f16},
     SourceFormat{SourceType::kBF16, "BF16", 1, 2, bf16},
-    SourceFormat{SourceType::kQ4_0, "Q4_0", 32, 18, q4_0},
-    SourceFormat{SourceType::kQ4_1, "Q4_1", 32, 20, q4_1},
+    SourceFormat{SourceType::kQ4_0, "Q4_0", 32, 18, q4_0, q4_0_codes},
+    SourceFormat{SourceType::kQ4_1, "Q4_1", 32, 20, q4_1, q4_1_codes, true},
     SourceFormat{SourceType::kQ5_0, "Q5_0", 32, 22, q5_0},
     SourceFormat{SourceType::kQ5_1, "Q5_1", 32, 24, q5_1},
     SourceFormat{SourceType::kQ8_0, "Q8_0", 32, 34, q8_0},
-    SourceFormat{SourceType::kQ4_K, "Q4_K", 256, 144, q4_k},
+    SourceFormat{SourceType::kQ4_K, "Q4_K", 256, 144, q4_k, q4_k_codes, true},
     SourceFormat{SourceType::kQ5_K, "Q5_K", 256, 176, q5_k},
     SourceFormat{SourceType::kQ6_K, "Q6_K", 256, 210, q6_k},
 };

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "pteryx/convert/checkpoint.h"
+#include "pteryx/convert/matrix.h"
 #include "pteryx/convert/testing/tiny_model.h"
 
 namespace pteryx::convert {
@@ -56,6 +57,78 @@ TEST(Formats, DecodeAsTheirOwnLibraryDoes) {
     }
   }
   EXPECT_EQ(seen.size(), static_cast<size_t>(SourceType::kQ6_K) + 1);
+}
+
+// Codes, scales and minimums stand for exactly what the blocks do.
+TEST(Formats, OfFourBitsGiveTheirCodes) {
+  std::set<SourceType> seen;
+  for (const Golden& g : goldens()) {
+    for (const SourceType type : {SourceType::kQ4_0, SourceType::kQ4_1, SourceType::kQ4_K}) {
+      if (name(type) != g.name) continue;
+      seen.insert(type);
+      const Encoding e{Target::kQ4, 32, type != SourceType::kQ4_0};
+      const auto cols = static_cast<int64_t>(g.values.size());
+      const auto rows = rows_of(testing::tensor_of(g.name, type, {1, cols}, g.raw));
+      EXPECT_TRUE(rows->has_codes(e));
+      EXPECT_FALSE(rows->has_codes({Target::kQ4, 32, !e.minimums}));
+      EXPECT_FALSE(rows->has_codes({Target::kQ4, 64, e.minimums}));
+      EXPECT_FALSE(rows->has_codes({Target::kQ8}));
+      std::vector<int8_t> codes(g.values.size());
+      std::vector<float> scales(codes.size() / 32);
+      std::vector<float> minimums(e.minimums ? scales.size() : 0);
+      ASSERT_TRUE(rows->codes(0, e, {codes, scales, minimums}).ok());
+      for (size_t i = 0; i < codes.size(); ++i) {
+        ASSERT_TRUE(codes[i] >= -8 && codes[i] <= 7);
+        const double scale = double{scales[i / 32]};
+        const double minimum = e.minimums ? double{minimums[i / 32]} : 0;
+        const double value = static_cast<double>(codes[i]) * scale + minimum;
+        EXPECT_NEAR(value, double{g.values[i]}, 1e-6 * (std::fabs(minimum) + 8 * std::fabs(scale)))
+            << g.name << " " << i;
+      }
+    }
+  }
+  EXPECT_EQ(seen.size(), 3U);
+}
+
+// The numbers of a group lie beside those of the other rows, as layers read them.
+TEST(Formats, MinimumsAreWrittenByGroup) {
+  struct Text final : Sink {
+    std::string text;
+    Status write(Bytes bytes) override {
+      text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+      return {};
+    }
+  };
+  constexpr int64_t kRows = 4;
+  constexpr int64_t kCols = 96;
+  std::vector<float> values(kRows * kCols);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const size_t code = i % 32 == 0 ? 0 : i % 32 == 1 ? 15 : i * 7 % 16;
+    values[i] = static_cast<float>(code) / 32 - static_cast<float>(i / 32) / 16;
+  }
+  const std::string raw = testing::as_q4_1(values);
+  const auto m = std::make_shared<EncodedMatrix>(
+      Matrix{"w", "Q4_1", kRows, kCols,
+             rows_of(testing::tensor_of("w", SourceType::kQ4_1, {kRows, kCols}, raw))},
+      Encoding{Target::kQ4, 32, true});
+  const Blob blobs[] = {m->weight(), m->linear_scales(), m->minimums()};
+  Text texts[3];
+  for (size_t i = 0; i < 3; ++i) {
+    ASSERT_TRUE(blobs[i].write(texts[i]).ok());
+    EXPECT_EQ(texts[i].text.size(), blobs[i].size);
+  }
+  EXPECT_EQ(m->error().relative(), 0);
+  for (int64_t i = 0; i < kRows * kCols; ++i) {
+    const int64_t row = i / kCols;
+    const int64_t at = i % kCols / 32 * kRows + row;
+    float scale = 0;
+    float minimum = 0;
+    std::memcpy(&scale, &texts[1].text[static_cast<size_t>(at) * 4], 4);
+    std::memcpy(&minimum, &texts[2].text[static_cast<size_t>(at) * 4], 4);
+    const int byte = static_cast<unsigned char>(texts[0].text[static_cast<size_t>(i / 2)]);
+    const int code = (i % 2 == 0 ? byte & 15 : byte >> 4) - 8;
+    EXPECT_EQ(static_cast<float>(code) * scale + minimum, values[static_cast<size_t>(i)]) << i;
+  }
 }
 
 TEST(Formats, RowsStartAtWholeBlocks) {

@@ -12,58 +12,62 @@
 namespace pteryx::convert {
 namespace {
 
-constexpr uint64_t kChunkBytes = 1 << 20;
+constexpr uint64_t kChunkBytes = 1 << 18;
+constexpr int64_t kMeasuredElems = 1 << 18;  // at a time
 constexpr uint64_t kWindowBytes = 1 << 18;
 constexpr float kLargestHalf = 65504;
-constexpr int64_t kQ4_0Group = 32;
+constexpr int64_t kSourceGroup = 32;
 
 class TensorRows final : public RowSource {
  public:
   explicit TensorRows(SourceTensor t) : t_(std::move(t)) {}
-  Status read(int64_t row, std::span<float> out) override {
-    PTERYX_TRY(hold(row));
-    t_.decode(held(row), out);
-    return {};
+  Result<bool> read(int64_t row, std::span<float> out) override {
+    PTERYX_ASSIGN(const bool there, hold(row));
+    if (there) t_.decode(held(row), out);
+    return there;
   }
   bool has_codes(const Encoding& e) const override {
-    return t_.type == SourceType::kQ4_0 && e.target == Target::kQ4 && e.group == kQ4_0Group;
+    const SourceFormat& f = format(t_.type);
+    return f.codes != nullptr && f.has_minimums == e.minimums && e.target == Target::kQ4 &&
+           e.group == kSourceGroup;
   }
-  Status codes(int64_t row, const Encoding& /*e*/, std::span<int8_t> codes,
-               std::span<float> scales) override {
-    PTERYX_TRY(hold(row));
+  Result<bool> codes(int64_t row, const Encoding& /*e*/, const RowCodes& to) override {
+    PTERYX_ASSIGN(const bool there, hold(row));
+    if (!there) return false;
     const SourceFormat& f = format(t_.type);
     const std::byte* block = held(row).data();
-    for (size_t g = 0; g < scales.size(); ++g, block += f.block_bytes) {
-      uint16_t scale = 0;
-      std::memcpy(&scale, block, sizeof(scale));
-      scales[g] = half_to_float(scale);
-      for (size_t j = 0; j < 16; ++j) {
-        const auto byte = std::to_integer<int>(block[2 + j]);
-        codes[g * 32 + j] = static_cast<int8_t>((byte & 15) - 8);
-        codes[g * 32 + j + 16] = static_cast<int8_t>((byte >> 4) - 8);
-      }
+    for (size_t at = 0; at < to.codes.size(); at += f.block_elems, block += f.block_bytes) {
+      const size_t group = at / kSourceGroup;
+      f.codes(block, &to.codes[at], &to.scales[group],
+              f.has_minimums ? &to.minimums[group] : nullptr);
     }
-    return {};
+    return true;
   }
   void rest() override {
     std::vector<std::byte>().swap(window_);
     begin_ = end_ = 0;
+    asked_ = -1;
   }
 
  private:
   // Brings a row into the window: with those behind it where rows are read in order, alone where
   // they are not.
-  Status hold(int64_t row) {
-    if (row >= begin_ && row < end_) return {};
+  Result<bool> hold(int64_t row) {
+    if (row >= begin_ && row < end_) return true;
     const uint64_t row_bytes = t_.row_bytes();
-    const auto most = static_cast<int64_t>(std::max<uint64_t>(kWindowBytes / row_bytes, 1));
-    const int64_t count = row == end_ ? std::min(most, t_.rows() - row) : 1;
-    begin_ = end_ = 0;
-    window_.resize(static_cast<uint64_t>(count) * row_bytes);
-    PTERYX_TRY(t_.read_bytes(row, window_));
+    if (row != asked_) {
+      const auto most = static_cast<int64_t>(std::max<uint64_t>(kWindowBytes / row_bytes, 1));
+      const int64_t count = row == end_ ? std::min(most, t_.rows() - row) : 1;
+      window_.resize(static_cast<uint64_t>(count) * row_bytes);
+      asked_ = row;
+      begin_ = end_ = 0;
+    }
+    PTERYX_ASSIGN(const bool there, t_.read_bytes(row, window_));
+    if (!there) return false;
+    asked_ = -1;
     begin_ = row;
-    end_ = row + count;
-    return {};
+    end_ = row + static_cast<int64_t>(window_.size() / row_bytes);
+    return true;
   }
   Bytes held(int64_t row) const {
     return Bytes(window_).subspan(static_cast<uint64_t>(row - begin_) * t_.row_bytes(),
@@ -73,6 +77,7 @@ class TensorRows final : public RowSource {
   SourceTensor t_;
   std::vector<std::byte> window_;
   int64_t begin_ = 0, end_ = 0;  // the rows in it
+  int64_t asked_ = -1;           // the first of the rows that are on their way into it
 };
 
 bool all_finite(std::span<const float> row) {
@@ -83,6 +88,8 @@ float to_half(float v) {
   return half_to_float(float_to_half(std::clamp(v, -kLargestHalf, kLargestHalf)));
 }
 
+}  // namespace
+
 // One row in its new format.
 class RowEncoder {
  public:
@@ -90,15 +97,20 @@ class RowEncoder {
       : m_(m), e_(e), row(static_cast<size_t>(m.cols)), codes(row.size()) {
     const int64_t groups = e.target == Target::kQ4 ? m.cols / e.group : 1;
     scales.resize(static_cast<size_t>(groups));
+    if (e.minimums) minimums.resize(scales.size());
   }
 
-  Status encode(int64_t r, Error& error) {
+  // False: the row is not there yet.
+  Result<bool> encode(int64_t r, Error& error) {
     const bool quantised = e_.target == Target::kQ8 || e_.target == Target::kQ4;
     if (quantised && m_.data->has_codes(e_)) {
-      PTERYX_TRY(m_.data->codes(r, e_, codes, scales));
-      return all_finite(scales) ? Status() : not_finite(r, "scale");
+      PTERYX_ASSIGN(const bool there, m_.data->codes(r, e_, {codes, scales, minimums}));
+      if (there && !all_finite(scales)) return not_finite(r, "scale");
+      if (there && !all_finite(minimums)) return not_finite(r, "minimum");
+      return there;
     }
-    PTERYX_TRY(m_.data->read(r, row));
+    PTERYX_ASSIGN(const bool there, m_.data->read(r, row));
+    if (!there) return false;
     if (!all_finite(row)) return not_finite(r, "value");
     switch (e_.target) {
       case Target::kF32: break;
@@ -111,7 +123,7 @@ class RowEncoder {
         break;
       case Target::kQ4: encode_groups(error); break;
     }
-    return {};
+    return true;
   }
 
   // The bytes of the row as the tensor holds them.
@@ -164,9 +176,18 @@ class RowEncoder {
   std::vector<float> row;
   std::vector<int8_t> codes;
   std::vector<float> scales;
+  std::vector<float> minimums;
 };
 
+namespace {
+
 Bytes bytes_of_text(const std::string& s) { return std::as_bytes(std::span(s)); }
+
+// Writes everything at once.
+Result<bool> write_all(Sink& sink, Bytes bytes) {
+  PTERYX_TRY(sink.write(bytes));
+  return true;
+}
 
 }  // namespace
 
@@ -180,27 +201,29 @@ std::string_view name(Target target) {
   return "?";
 }
 
+std::string describe(const Encoding& e) {
+  if (e.target != Target::kQ4) return std::string(name(e.target));
+  return fmt::format("q4/{}{}", e.group, e.minimums ? "+min" : "");
+}
+
 Blob blob_of(std::string bytes) {
   const uint64_t size = bytes.size();
-  return {size, [bytes = std::move(bytes)](Sink& s) { return s.write(bytes_of_text(bytes)); }};
+  return {size, [bytes = std::move(bytes)](Sink& s) { return write_all(s, bytes_of_text(bytes)); }};
 }
 
 Blob zeros(uint64_t size) {
-  return {size, [size](Sink& s) -> Status {
-            const std::string chunk(std::min(size, kChunkBytes), '\0');
-            for (uint64_t left = size; left > 0;) {
-              const uint64_t n = std::min<uint64_t>(left, chunk.size());
-              PTERYX_TRY(s.write(bytes_of_text(chunk).first(n)));
-              left -= n;
-            }
-            return {};
+  return {size, [left = size](Sink& s) mutable -> Result<bool> {
+            const std::string chunk(std::min(left, kChunkBytes), '\0');
+            PTERYX_TRY(s.write(bytes_of_text(chunk)));
+            left -= chunk.size();
+            return left == 0;
           }};
 }
 
 Blob floats(std::vector<float> values) {
   const uint64_t size = values.size() * sizeof(float);
   return {size, [values = std::move(values)](Sink& s) {
-            return s.write(std::as_bytes(std::span(values)));
+            return write_all(s, std::as_bytes(std::span(values)));
           }};
 }
 
@@ -208,14 +231,34 @@ std::shared_ptr<RowSource> rows_of(SourceTensor tensor) {
   return std::make_shared<TensorRows>(std::move(tensor));
 }
 
-Result<Error> measure(const Matrix& m, const Encoding& e, int64_t step) {
-  Error error;
-  if (m.data->has_codes(e)) return error;
-  RowEncoder encoder(m, e);
-  for (int64_t r = 0; r < m.rows; r += step) PTERYX_TRY(encoder.encode(r, error));
-  m.data->rest();
-  return error;
+Measurement::Measurement(const Matrix& m, const Encoding& e, int64_t step)
+    : m_(m), e_(e), step_(step) {
+  if (!m.data->has_codes(e)) encoder_ = std::make_unique<RowEncoder>(m_, e_);
 }
+
+Measurement::~Measurement() = default;
+
+Result<bool> Measurement::advance() {
+  if (encoder_ == nullptr) return true;
+  for (int64_t elems = 0; row_ < m_.rows; row_ += step_, elems += m_.cols) {
+    if (elems >= kMeasuredElems) return false;
+    PTERYX_ASSIGN(const bool there, encoder_->encode(row_, error_));
+    if (!there) return false;
+  }
+  m_.data->rest();
+  return true;
+}
+
+// What is between two calls of write_weight.
+struct EncodedMatrix::WeightInProgress {
+  RowEncoder encoder;
+  int64_t row = 0;
+  std::string chunk = {};
+};
+
+EncodedMatrix::EncodedMatrix(Matrix m, Encoding e) : m_(std::move(m)), e_(e) {}
+
+EncodedMatrix::~EncodedMatrix() = default;
 
 int64_t EncodedMatrix::weight_cols() const {
   return e_.target == Target::kQ4 ? (m_.cols + 7) / 8 * 4 : m_.cols;
@@ -226,12 +269,15 @@ int64_t EncodedMatrix::groups() const {
 }
 
 // Scales are let go with the last part.
-std::function<Status(Sink&)> EncodedMatrix::part(Status (EncodedMatrix::*write)(Sink&)) {
+std::function<Result<bool>(Sink&)> EncodedMatrix::part(
+    Result<bool> (EncodedMatrix::*write)(Sink&)) {
   ++parts_;
-  return [self = shared_from_this(), write](Sink& s) -> Status {
-    PTERYX_TRY((self.get()->*write)(s));
-    if (--self->parts_ == 0) std::vector<float>().swap(self->scales_);
-    return {};
+  return [self = shared_from_this(), write](Sink& s) -> Result<bool> {
+    PTERYX_ASSIGN(const bool done, (self.get()->*write)(s));
+    if (!done || --self->parts_ > 0) return done;
+    std::vector<float>().swap(self->scales_);
+    std::vector<float>().swap(self->minimums_);
+    return true;
   };
 }
 
@@ -241,22 +287,29 @@ Blob EncodedMatrix::weight() {
           part(&EncodedMatrix::write_weight), this};
 }
 
-Status EncodedMatrix::write_weight(Sink& sink) {
-  RowEncoder encoder(m_, e_);
-  std::string chunk;
-  scales_.clear();
-  scales_.reserve(static_cast<size_t>(m_.rows * groups()));
-  for (int64_t r = 0; r < m_.rows; ++r) {
-    PTERYX_TRY(encoder.encode(r, error_));
+// A chunk at a time.
+Result<bool> EncodedMatrix::write_weight(Sink& sink) {
+  if (in_progress_ == nullptr) {
+    in_progress_ = std::make_unique<WeightInProgress>(RowEncoder(m_, e_));
+    scales_.clear();
+    scales_.reserve(static_cast<size_t>(m_.rows * groups()));
+    minimums_.clear();
+    if (e_.minimums) minimums_.reserve(static_cast<size_t>(m_.rows * groups()));
+  }
+  auto& [encoder, row, chunk] = *in_progress_;
+  for (; row < m_.rows && chunk.size() < kChunkBytes; ++row) {
+    PTERYX_ASSIGN(const bool there, encoder.encode(row, error_));
+    if (!there) return false;
     encoder.append(chunk);
     if (groups() > 0) scales_.insert(scales_.end(), encoder.scales.begin(), encoder.scales.end());
-    if (chunk.size() >= kChunkBytes || r + 1 == m_.rows) {
-      PTERYX_TRY(sink.write(bytes_of_text(chunk)));
-      chunk.clear();
-    }
+    minimums_.insert(minimums_.end(), encoder.minimums.begin(), encoder.minimums.end());
   }
+  PTERYX_TRY(sink.write(bytes_of_text(chunk)));
+  chunk.clear();
+  if (row < m_.rows) return false;
+  in_progress_.reset();
   m_.data->rest();
-  return {};
+  return true;
 }
 
 Blob EncodedMatrix::row_scales() {
@@ -264,8 +317,8 @@ Blob EncodedMatrix::row_scales() {
           part(&EncodedMatrix::write_row_scales), this};
 }
 
-Status EncodedMatrix::write_row_scales(Sink& sink) {
-  return sink.write(std::as_bytes(std::span(scales_)));
+Result<bool> EncodedMatrix::write_row_scales(Sink& sink) {
+  return write_all(sink, std::as_bytes(std::span(scales_)));
 }
 
 Blob EncodedMatrix::linear_scales() {
@@ -273,14 +326,25 @@ Blob EncodedMatrix::linear_scales() {
           part(&EncodedMatrix::write_linear_scales), this};
 }
 
-Status EncodedMatrix::write_linear_scales(Sink& sink) {
+Blob EncodedMatrix::minimums() {
+  return {static_cast<uint64_t>(padded_rows() * groups()) * sizeof(float),
+          part(&EncodedMatrix::write_minimums), this};
+}
+
+Result<bool> EncodedMatrix::write_linear_scales(Sink& sink) {
+  return write_by_group(sink, scales_);
+}
+
+Result<bool> EncodedMatrix::write_minimums(Sink& sink) { return write_by_group(sink, minimums_); }
+
+Result<bool> EncodedMatrix::write_by_group(Sink& sink, const std::vector<float>& numbers) const {
   const auto n = static_cast<size_t>(groups());
   std::vector<float> row(static_cast<size_t>(padded_rows()));
   for (size_t g = 0; g < n; ++g) {
-    for (size_t r = 0; r * n < scales_.size(); ++r) row[r] = scales_[r * n + g];
+    for (size_t r = 0; r * n < numbers.size(); ++r) row[r] = numbers[r * n + g];
     PTERYX_TRY(sink.write(std::as_bytes(std::span(row))));
   }
-  return {};
+  return true;
 }
 
 }  // namespace pteryx::convert

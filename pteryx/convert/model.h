@@ -12,6 +12,7 @@
 #include "pteryx/base/status.h"
 #include "pteryx/convert/checkpoint.h"
 #include "pteryx/convert/gguf.h"
+#include "pteryx/llm/tokenizer/tokenizer.h"
 
 namespace pteryx::convert {
 
@@ -110,6 +111,14 @@ struct Model {
 
 // Errors: kInvalidProgram for an id that is no token; `key` is where it stands.
 Status check_token_id(std::string_view key, int64_t id, int64_t vocabulary);
+
+// Whether a runner would take the texts; what only some commands refuse becomes a warning. `read`
+// knows the kinds of tokenizers that the model may have, and no more, so that a module for one of
+// them is small. The names are for messages. Errors: kInvalidProgram, kUnsupported, of the
+// tokenizer and the chat template.
+using ReadTokenizer = Result<llm::TokenizerPtr> (*)(Bytes tokenizer, std::string_view kind);
+Status check_texts(Model& m, ReadTokenizer read, const std::string& model_name,
+                   const std::string& tokenizer_name);
 
 // A GGUF file or any part of a split one, a llama2.c checkpoint or a Hugging Face folder, told
 // apart by content; `tokenizer`, if given, is a file that replaces theirs. What a runner would

@@ -151,7 +151,7 @@ Result<ModelShape> read_shape(const JsonField& config) {
 Result<std::vector<int64_t>> token_ids(const JsonField& field, int64_t vocabulary) {
   std::vector<int64_t> ids;
   if (field.is_null()) return ids;
-  const bool list = field.value().is_array();
+  const bool list = field.value().array() != nullptr;
   for (size_t i = 0; i < (list ? field.size() : 1); ++i) {
     const JsonField item = list ? field.at(i) : field;
     PTERYX_ASSIGN(const int64_t id, item.integer());

@@ -10,10 +10,8 @@
 #include "pteryx/convert/gguf_parts.h"
 #include "pteryx/convert/llama2c.h"
 #include "pteryx/convert/model.h"
-#include "pteryx/llm/chat/template.h"
 #include "pteryx/llm/tokenizer/embedded.h"
 #include "pteryx/llm/tokenizer/tokenizer.h"
-#include "pteryx/program/vocabulary.h"
 
 namespace pteryx::convert {
 namespace {
@@ -80,39 +78,7 @@ Status replace_tokenizer(const std::string& path, ModelTexts& texts) {
   return {};
 }
 
-Status check_tokenizer(const Model& m) {
-  const ModelTexts& t = m.texts;
-  if (t.tokenizer_kind.empty()) return {};
-  PTERYX_ASSIGN(
-      const llm::TokenizerPtr tokenizer,
-      llm::read_embedded_tokenizer(std::as_bytes(std::span(t.tokenizer)), t.tokenizer_kind));
-  return llm::check_fit(*tokenizer, m.shape.vocabulary);
-}
-
-// A template that is none is an error. One that uses what ours does not know only stops `chat`.
-Status check_template(Model& m) {
-  if (m.texts.chat_template.empty()) return {};
-  auto parsed = llm::chat::Template::parse(m.texts.chat_template);
-  if (parsed.ok()) return {};
-  if (parsed.status().code() != Code::kUnsupported) {
-    return std::move(parsed).status().during("reading the chat template");
-  }
-  m.warnings.push_back(fmt::format("chat will refuse this model: {}", parsed.status().message()));
-  return {};
-}
-
 }  // namespace
-
-std::vector<Attachment> ModelTexts::attachments() && {
-  std::vector<Attachment> out;
-  for (auto& [key, text] : {std::pair(program::kTokenizerKey, &tokenizer),
-                            std::pair(program::kTokenizerKindKey, &tokenizer_kind),
-                            std::pair(program::kTokenizerConfigKey, &tokenizer_config),
-                            std::pair(program::kChatTemplateKey, &chat_template)}) {
-    if (!text->empty()) out.push_back({std::string(key), std::move(*text)});
-  }
-  return out;
-}
 
 Result<Model> open_model(const std::string& path, const std::string& tokenizer) {
   const auto from = tokenizer.empty() ? TokenizerFrom::kSource : TokenizerFrom::kElsewhere;
@@ -124,11 +90,8 @@ Result<Model> open_model(const std::string& path, const std::string& tokenizer) 
   }
   PTERYX_ASSIGN(Model m, folder ? model_from_folder(path, from) : model_from_file(path, from));
   if (!tokenizer.empty()) PTERYX_TRY(replace_tokenizer(tokenizer, m.texts));
-  const std::string& where = tokenizer.empty() ? path : tokenizer;
-  Status s = check_tokenizer(m);
-  if (!s.ok()) return std::move(s).during("reading the tokenizer of " + where);
-  s = check_template(m);
-  if (!s.ok()) return std::move(s).during("reading " + path);
+  PTERYX_TRY(
+      check_texts(m, llm::read_embedded_tokenizer, path, tokenizer.empty() ? path : tokenizer));
   return m;
 }
 

@@ -6,9 +6,12 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
-#include <thread>
+#include <optional>
 #include <utility>
 #include <vector>
+
+#include "pteryx/base/thread.h"
+#include "pteryx/cpu/processors.h"
 
 namespace pteryx::convert {
 namespace {
@@ -35,8 +38,8 @@ Status run_here(size_t count, const Work& work, const std::function<bool()>& pro
 
 uint32_t threads_for(uint32_t wanted, uint64_t bytes) {
   if (wanted != 0) return wanted;
-  const uint32_t machine = std::max(std::thread::hardware_concurrency(), 1U);
-  return static_cast<uint32_t>(std::clamp<uint64_t>(bytes / kBytesPerThread, 1, machine));
+  return static_cast<uint32_t>(
+      std::clamp<uint64_t>(bytes / kBytesPerThread, 1, cpu::usable_cores()));
 }
 
 Status run_parallel(size_t count, uint32_t threads, const Work& work,
@@ -70,12 +73,18 @@ Status run_parallel(size_t count, uint32_t threads, const Work& work,
     --running;
     ended.notify_one();
   };
-  std::vector<std::thread> pool;
+  std::vector<Thread> pool;
   pool.reserve(workers);
-  for (size_t i = 0; i < workers; ++i) pool.emplace_back(run);
+  for (size_t i = 0; i < workers; ++i) {
+    std::optional<Thread> thread = Thread::start(run);
+    if (!thread) break;
+    pool.push_back(std::move(*thread));
+  }
+  if (pool.empty()) return run_here(count, work, proceed);
   bool no = false;
   {
     std::unique_lock lock(mutex);
+    running -= workers - pool.size();  // those that the system does not have
     while (running > 0) {
       ended.wait_for(lock, kBetweenQuestions);
       if (no || running == 0 || proceed == nullptr) continue;
@@ -85,7 +94,7 @@ Status run_parallel(size_t count, uint32_t threads, const Work& work,
       lock.lock();
     }
   }
-  for (std::thread& t : pool) t.join();
+  pool.clear();
   return no ? cancelled() : std::move(failure);
 }
 

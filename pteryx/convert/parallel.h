@@ -20,7 +20,18 @@ using Work = std::function<Status(size_t i, const Stopped& stopped)>;
 Status run_parallel(size_t count, uint32_t threads, const Work& work,
                     const std::function<bool()>& proceed);
 
-// As many threads as were asked for; 0: as many as the machine has, and as so many bytes are worth.
+// Advances a job until it is done, which nothing keeps waiting. Errors: the job's, kCancelled.
+template <typename Job>
+Status finish_now(Job& job, const Stopped& stopped) {
+  for (;;) {
+    if (stopped()) return {Code::kCancelled, "interrupted"};
+    PTERYX_ASSIGN(const bool done, job.advance());
+    if (done) return {};
+  }
+}
+
+// As many threads as were asked for; 0: as many as this process may use cores, and as so many
+// bytes are worth.
 uint32_t threads_for(uint32_t wanted, uint64_t bytes);
 
 }  // namespace pteryx::convert

@@ -42,6 +42,7 @@ Result<ProgramFile> ProgramFile::find(const std::string& path, const CacheOption
     return file;
   }
   file.scratch_ = options.temporary;
+  file.threads_ = options.threads;
   if (options.folder.empty()) return file;
   auto cache = Cache::open(options);
   if (!cache.ok()) {
@@ -61,6 +62,7 @@ ProgramFile::ProgramFile(ProgramFile&& other) noexcept
       cache_(std::move(other.cache_)),
       scratch_(std::move(other.scratch_)),
       temporary_(std::exchange(other.temporary_, "")),
+      threads_(other.threads_),
       ready_(other.ready_),
       was_kept_(other.was_kept_),
       notes_(std::move(other.notes_)) {}
@@ -121,7 +123,7 @@ Status ProgramFile::write(const NamedProgress& progress) {
   if (cache_) cache_->make_way(program_);
   const std::string what = "converting " + source_;
   PTERYX_TRY(tell(progress, what));
-  ConvertOptions options;
+  ConvertOptions options{.threads = threads_};
   if (progress) {
     options.progress = [&](uint64_t done, uint64_t total) { return progress(what, done, total); };
   }

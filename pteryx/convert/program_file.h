@@ -65,6 +65,7 @@ class ProgramFile {
   std::optional<Cache> cache_;
   std::string scratch_;    // where a temporary folder may be made
   std::string temporary_;  // such a folder
+  uint32_t threads_ = 0;   // of a conversion
   bool ready_ = false;
   bool was_kept_ = false;
   std::vector<std::string> notes_;

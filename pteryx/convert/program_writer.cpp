@@ -3,9 +3,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/convert/program_writer.h"
 
-#include <algorithm>
-#include <atomic>
-#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
@@ -14,8 +11,6 @@
 #include <fmt/format.h>
 
 #include "pteryx/base/checked.h"
-#include "pteryx/base/output_file.h"
-#include "pteryx/convert/parallel.h"
 #include "pteryx/convert/sha256.h"
 #include "pteryx/program/program_generated.h"
 
@@ -31,10 +26,6 @@ constexpr std::string_view kLeaf = R"({"type": null, "context": null, "children_
 constexpr size_t kDelegateSegment = 1;  // 0 is the empty segment of constants
 constexpr size_t kFirstBlob = 2;
 
-struct Segment {
-  uint64_t offset = 0, size = 0;
-};
-
 // How results nested in Python, as PyTorch writes it: one alone, several in a list.
 std::string output_tree(size_t results) {
   if (results == 1) return fmt::format("[1, {}]", kLeaf);
@@ -48,8 +39,10 @@ pte::ScalarType scalar_type(DType t) {
   return t == DType::kI64 ? pte::ScalarType::LONG : pte::ScalarType::FLOAT;
 }
 
+}  // namespace
+
 // The FlatBuffer of the program.
-class Builder {
+class ProgramWriter::Builder {
  public:
   Builder(const ProgramSpec& spec, std::span<const Segment> segments,
           std::span<const std::string> keys)
@@ -133,10 +126,12 @@ class Builder {
     std::vector<int32_t> args(values.size());
     std::iota(args.begin(), args.end(), 0);
     const auto call = pte::CreateDelegateCallDirect(fbb_, 0, &args);
-    return plan(
-        "forward", spec_.input_tree, values, spec_.inputs.size(),
-        {pte::CreateInstruction(fbb_, pte::InstructionArguments::DelegateCall, call.Union())},
-        {delegate()}, {0, static_cast<int64_t>(at)});
+    // Before the call: compilers differ in which argument they make first, which shows in the file.
+    const auto to = delegate();
+    const auto instruction =
+        pte::CreateInstruction(fbb_, pte::InstructionArguments::DelegateCall, call.Union());
+    return plan("forward", spec_.input_tree, values, spec_.inputs.size(), {instruction}, {to},
+                {0, static_cast<int64_t>(at)});
   }
 
   Offset<pte::ExecutionPlan> constants(const Constants& c) {
@@ -176,6 +171,8 @@ class Builder {
   FlatBufferBuilder fbb_;
 };
 
+namespace {
+
 template <typename T>
 void put(std::string& out, T v) {
   out.append(reinterpret_cast<const char*>(&v), sizeof(T));
@@ -197,104 +194,97 @@ std::string with_header(const std::string& flatbuffer, uint64_t base, uint64_t s
   return out;
 }
 
-// What all blobs write to.
-struct Output {
-  OutputFile& file;
-  std::atomic<uint64_t> written = 0;
-};
+Bytes bytes_of_text(const std::string& s) { return std::as_bytes(std::span(s)); }
 
-class BlobSink final : public Sink {
+}  // namespace
+
+class ProgramPiece::BlobSink final : public Sink {
  public:
-  BlobSink(Output& output, uint64_t offset, const Stopped& stopped)
-      : output_(output), begin_(offset), at_(offset), stopped_(stopped) {}
+  BlobSink(ProgramWriter& writer, uint64_t offset) : writer_(writer), begin_(offset), at_(offset) {}
   Status write(Bytes bytes) override {
-    if (stopped_()) return {Code::kCancelled, "interrupted"};
     hash_.add(bytes);
-    PTERYX_TRY(output_.file.write_at(at_, bytes));
+    PTERYX_TRY(writer_.output_.write_at(at_, bytes));
     at_ += bytes.size();
-    output_.written += bytes.size();
+    writer_.written_ += bytes.size();
     return {};
   }
   uint64_t written() const { return at_ - begin_; }
   std::string key() { return hash_.hex(); }
 
  private:
-  Output& output_;
+  ProgramWriter& writer_;
   uint64_t begin_, at_;
-  const Stopped& stopped_;
   Sha256 hash_;
 };
 
-// Blobs of one maker.
-struct Batch {
-  uint64_t bytes = 0;
-  std::vector<size_t> blobs = {};
-};
+ProgramPiece::ProgramPiece(ProgramWriter& writer, size_t blob) : writer_(writer), blobs_{blob} {}
 
-// The largest first, so that no thread begins the longest work when the others are done.
-std::vector<Batch> batches_of(std::span<const Blob> blobs) {
-  std::vector<Batch> batches;
-  std::map<const void*, size_t> of_maker;
-  for (size_t i = 0; i < blobs.size(); ++i) {
-    size_t at = batches.size();
-    if (blobs[i].maker != nullptr) at = of_maker.try_emplace(blobs[i].maker, at).first->second;
-    if (at == batches.size()) batches.emplace_back();
-    batches[at].bytes += blobs[i].size;
-    batches[at].blobs.push_back(i);
-  }
-  std::ranges::stable_sort(batches, std::ranges::greater(), &Batch::bytes);
-  return batches;
+ProgramPiece::~ProgramPiece() = default;
+
+Result<bool> ProgramPiece::advance() {
+  if (next_ == blobs_.size()) return true;
+  const size_t blob = blobs_[next_];
+  const auto& segment = writer_.segments_[kFirstBlob + blob];
+  if (sink_ == nullptr) sink_ = std::make_unique<BlobSink>(writer_, writer_.base_ + segment.offset);
+  PTERYX_ASSIGN(const bool done, writer_.spec_.blobs[blob].write(*sink_));
+  if (!done) return false;
+  PTERYX_DCHECK(sink_->written() == segment.size);
+  writer_.keys_[blob] = sink_->key();
+  sink_.reset();
+  return ++next_ == blobs_.size();
 }
 
-Bytes bytes_of_text(const std::string& s) { return std::as_bytes(std::span(s)); }
-
-}  // namespace
-
-Result<uint64_t> write_program(const ProgramSpec& spec, const std::string& path,
-                               const Progress& progress, uint32_t threads) {
+ProgramWriter::ProgramWriter(ProgramSpec spec, ProgramOutput& output)
+    : spec_(std::move(spec)), output_(output) {
   // Keys that differ, as those to come most likely do.
-  std::vector<std::string> keys;
-  keys.reserve(spec.blobs.size());
-  for (size_t i = 0; i < spec.blobs.size(); ++i) keys.push_back(fmt::format("{:064}", i));
-  std::vector<Segment> segments = {{0, 0}};
-  uint64_t end = 0;
+  keys_.reserve(spec_.blobs.size());
+  for (size_t i = 0; i < spec_.blobs.size(); ++i) keys_.push_back(fmt::format("{:064}", i));
   const auto place = [&](uint64_t size) {
-    segments.push_back({align_up(end, kAlignment), size});
-    end = segments.back().offset + size;
+    segments_.push_back({align_up(data_bytes_, kAlignment), size});
+    data_bytes_ = segments_.back().offset + size;
   };
-  place(spec.graph.serialize(keys).size());
-  for (const Blob& b : spec.blobs) place(b.size);
-  for (const Attachment& a : spec.attachments) place(a.bytes.size());
-  const uint64_t planned = Builder(spec, segments, keys).build().size() + kHeaderBytes;
-  const uint64_t base = align_up(planned, kAlignment);
+  place(spec_.graph.serialize(keys_).size());
+  for (const Blob& b : spec_.blobs) place(b.size);
+  for (const Attachment& a : spec_.attachments) place(a.bytes.size());
+  base_ = align_up(Builder(spec_, segments_, keys_).build().size() + kHeaderBytes, kAlignment);
 
-  PTERYX_ASSIGN(OutputFile file, OutputFile::create(path));
-  Output output{file};
-  const std::vector<Batch> batches = batches_of(spec.blobs);
-  const auto write = [&](size_t batch, const Stopped& stopped) -> Status {
-    for (const size_t i : batches[batch].blobs) {
-      const Segment& s = segments[kFirstBlob + i];
-      BlobSink sink(output, base + s.offset, stopped);
-      PTERYX_TRY(spec.blobs[i].write(sink));
-      PTERYX_DCHECK(sink.written() == s.size);
-      keys[i] = sink.key();
+  std::map<const void*, ProgramPiece*> of_maker;
+  for (size_t i = 0; i < spec_.blobs.size(); ++i) {
+    const Blob& blob = spec_.blobs[i];
+    ProgramPiece* known = nullptr;
+    if (blob.maker != nullptr) known = of_maker[blob.maker];
+    if (known == nullptr) {
+      pieces_.push_back(std::make_unique<ProgramPiece>(*this, i));
+      known = pieces_.back().get();
+      if (blob.maker != nullptr) of_maker[blob.maker] = known;
+    } else {
+      known->blobs_.push_back(i);
     }
-    return {};
-  };
-  const auto proceed = [&] { return !progress || progress(output.written, end); };
-  PTERYX_TRY(run_parallel(batches.size(), threads_for(threads, end), write, proceed));
-  for (size_t i = 0; i < spec.attachments.size(); ++i) {
-    PTERYX_TRY(file.seek(base + segments[kFirstBlob + spec.blobs.size() + i].offset));
-    PTERYX_TRY(file.write(bytes_of_text(spec.attachments[i].bytes)));
+    known->size_ += blob.size;
   }
-  PTERYX_TRY(file.seek(base + segments[kDelegateSegment].offset));
-  PTERYX_TRY(file.write(bytes_of_text(spec.graph.serialize(keys))));
-  const std::string head = with_header(Builder(spec, segments, keys).build(), base, end);
-  PTERYX_DCHECK(head.size() <= planned);
-  PTERYX_TRY(file.seek(0));
-  PTERYX_TRY(file.write(bytes_of_text(head)));
-  PTERYX_TRY(file.commit());
-  return base + end;
+}
+
+ProgramWriter::~ProgramWriter() = default;
+
+std::vector<ProgramPiece*> ProgramWriter::pieces() {
+  std::vector<ProgramPiece*> list;
+  list.reserve(pieces_.size());
+  for (const auto& piece : pieces_) list.push_back(piece.get());
+  return list;
+}
+
+Status ProgramWriter::finish() {
+  const auto write = [&](size_t segment, const std::string& bytes) {
+    return output_.write_at(base_ + segments_[segment].offset, bytes_of_text(bytes));
+  };
+  for (size_t i = 0; i < spec_.attachments.size(); ++i) {
+    PTERYX_TRY(write(kFirstBlob + spec_.blobs.size() + i, spec_.attachments[i].bytes));
+  }
+  PTERYX_TRY(write(kDelegateSegment, spec_.graph.serialize(keys_)));
+  const std::string head =
+      with_header(Builder(spec_, segments_, keys_).build(), base_, data_bytes_);
+  PTERYX_DCHECK(head.size() <= base_);
+  return output_.write_at(0, bytes_of_text(head));
 }
 
 }  // namespace pteryx::convert

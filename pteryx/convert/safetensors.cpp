@@ -107,7 +107,7 @@ Status check_overlap(std::vector<Range>& ranges) {
 // The header, in which no tensor may be there twice: a parser alone would keep the last.
 Result<Json> parse_header(std::string_view text) {
   PTERYX_ASSIGN(Json header, parse_json(text, "the header", {.unique = true}));
-  if (!header.is_object()) return invalid_program("the header is not a JSON object");
+  if (header.object() == nullptr) return invalid_program("the header is not a JSON object");
   return header;
 }
 
@@ -127,7 +127,7 @@ Status parse(const SourcePtr& file, Checkpoint& into) {
   const DataPart data = {.start = kLengthBytes + length,
                          .size = file->size() - kLengthBytes - length};
   std::vector<Range> ranges;
-  for (const auto& [name, entry] : header.items()) {
+  for (const auto& [name, entry] : *header.object()) {
     if (name == "__metadata__") continue;
     PTERYX_ASSIGN(Range r, add_tensor(name, JsonField(entry, name), file, data, into));
     if (r.begin != r.end) ranges.push_back(std::move(r));
@@ -141,7 +141,7 @@ Result<std::set<std::string>> shard_names(const std::string& index) {
   const JsonField map = JsonField(j, "").member("weight_map");
   PTERYX_TRY(map.expect_object());
   std::set<std::string> names;
-  for (const auto& [tensor, file] : map.value().items()) {
+  for (const auto& [tensor, file] : *map.value().object()) {
     PTERYX_ASSIGN(const std::string shard, JsonField(file, "weight_map." + tensor).string());
     if (!shard.ends_with(".safetensors") || shard.find_first_of("/\\") != std::string::npos ||
         shard[0] == '.') {

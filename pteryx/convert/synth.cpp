@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/convert/choice.h"
 #include "pteryx/convert/convert.h"
 #include "pteryx/convert/write_model.h"
 
@@ -33,7 +34,7 @@ class RandomRows final : public RowSource {
  public:
   RandomRows(uint64_t seed, float rms) : seed_(seed), rms_(rms) {}
 
-  Status read(int64_t row, std::span<float> out) override {
+  Result<bool> read(int64_t row, std::span<float> out) override {
     Random r = of_row(row);
     const float scale = rms_ * std::sqrt(3.0F) / 2147483648.0F;
     for (size_t i = 0; i < out.size(); i += 2) {
@@ -43,25 +44,25 @@ class RandomRows final : public RowSource {
         out[i + 1] = static_cast<float>(static_cast<int32_t>(bits >> 32)) * scale;
       }
     }
-    return {};
+    return true;
   }
   bool has_codes(const Encoding& e) const override {
-    return e.target == Target::kQ8 || e.target == Target::kQ4;
+    return e.target == Target::kQ8 || (e.target == Target::kQ4 && !e.minimums);
   }
-  Status codes(int64_t row, const Encoding& e, std::span<int8_t> codes,
-               std::span<float> scales) override {
+  Result<bool> codes(int64_t row, const Encoding& e, const RowCodes& to) override {
+    const auto& [codes, scales, minimums] = to;
     Random r = of_row(row);
     if (e.target == Target::kQ8) {
       fill<8>(r, codes, [](uint64_t bits) { return static_cast<int>(bits % 255) - 127; });
       std::fill(scales.begin(), scales.end(), rms_ / 73.6F);
-      return {};
+      return true;
     }
     fill<4>(r, codes, [](uint64_t bits) { return static_cast<int>(bits) - 8; });
     // The signs of the scales cancel the mean of the codes, which is -1/2.
     for (size_t g = 0; g < scales.size(); ++g) {
       scales[g] = (r.next() & 1) != 0 ? rms_ / 4.64F : -rms_ / 4.64F;
     }
-    return {};
+    return true;
   }
 
  private:
@@ -212,8 +213,11 @@ class Maker {
              .data = std::make_shared<RandomRows>(seed_, rms)};
     ConvertOptions o = o_.convert;
     if (o.quantize == Quantize::kAuto) o.quantize = Quantize::kQ4;
-    PTERYX_ASSIGN(const Encoding e, choose(m, o, embedding));
-    return std::make_shared<EncodedMatrix>(std::move(m), e);
+    Choice choice(m, o, embedding);
+    for (bool done = false; !done;) {
+      PTERYX_ASSIGN(done, choice.advance());
+    }
+    return std::make_shared<EncodedMatrix>(std::move(m), choice.encoding());
   }
 
   const ModelShape& s_;

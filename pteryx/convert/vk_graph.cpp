@@ -171,6 +171,8 @@ std::string VkGraph::serialize(std::span<const std::string> keys) const {
                                              keys[constants_[c]].c_str());
     } else if (const auto* list = std::get_if<List>(&v)) {
       push(vk::GraphTypes::ValueList, vk::CreateValueListDirect(fbb, &list->ids).Union());
+    } else if (const auto* ints = std::get_if<Integers>(&v)) {
+      push(vk::GraphTypes::IntList, vk::CreateIntListDirect(fbb, &ints->items).Union());
     } else if (const auto* n = std::get_if<int64_t>(&v)) {
       push(vk::GraphTypes::Int, vk::CreateInt(fbb, *n).Union());
     } else if (const auto* d = std::get_if<double>(&v)) {

@@ -24,6 +24,7 @@ class VkGraph {
   ValueId null() { return add(Null{}); }
   ValueId symint() { return add(SymInt{}); }
   ValueId list(std::vector<ValueId> ids) { return add(List{std::move(ids)}); }
+  ValueId integers(std::vector<int64_t> items) { return add(Integers{std::move(items)}); }
   // Equal scalars are one value.
   ValueId integer(int64_t v);
   ValueId number(double v);
@@ -47,13 +48,16 @@ class VkGraph {
   struct List {
     std::vector<ValueId> ids;
   };
+  struct Integers {
+    std::vector<int64_t> items;
+  };
   struct Tensor {
     DType type;
     Dims dims;
     int32_t constant = -1;
     bool shared = true;  // may share memory with others
   };
-  using Value = std::variant<Null, SymInt, List, Tensor, int64_t, double, bool>;
+  using Value = std::variant<Null, SymInt, List, Integers, Tensor, int64_t, double, bool>;
   struct Call {
     std::string name;
     std::vector<ValueId> args;

@@ -9,21 +9,28 @@ namespace pteryx::convert {
 namespace {
 
 constexpr int64_t kLargestContext = 1 << 20;
+constexpr int64_t kLargestGroup = 1 << 16;
 
-TensorReport report(const EncodedMatrix& m) {
+TensorReport report_of(const EncodedMatrix& m) {
   const Encoding& e = m.encoding();
   const int64_t element = e.target == Target::kF32 ? 4 : e.target == Target::kF16 ? 2 : 1;
   const int64_t rows = m.matrix().rows;
+  const int64_t numbers = rows * m.groups() * (e.minimums ? 2 : 1);
   return {.name = m.matrix().name,
           .dims = {rows, m.matrix().cols},
           .source = m.matrix().source,
-          .target =
-              e.target == Target::kQ4 ? fmt::format("q4/{}", e.group) : std::string(name(e.target)),
-          .bytes = static_cast<uint64_t>(rows * m.weight_cols() * element + rows * m.groups() * 4),
+          .target = describe(e),
+          .bytes = static_cast<uint64_t>(rows * m.weight_cols() * element + numbers * 4),
           .error = m.error().relative()};
 }
 
 }  // namespace
+
+Status check_options(const ConvertOptions& o) {
+  if (o.group_size >= 1 && o.group_size <= kLargestGroup) return {};
+  return invalid_argument(
+      fmt::format("group size: expected 1 to {}, got {}", kLargestGroup, o.group_size));
+}
 
 Result<DecoderOptions> decoder_options(const ModelShape& shape, const ConvertOptions& o) {
   DecoderOptions out;
@@ -42,21 +49,18 @@ Result<DecoderOptions> decoder_options(const ModelShape& shape, const ConvertOpt
   return out;
 }
 
-Result<ConvertReport> write_model(const Decoder& d, const DecoderOptions& options,
-                                  std::vector<Attachment> attachments, const std::string& path,
-                                  const Progress& progress, uint32_t threads) {
-  ProgramSpec program = decoder_program(d, options);
-  program.attachments = std::move(attachments);
-  ConvertReport r{
-      .shape = d.shape, .max_context = options.max_context, .max_tokens = options.max_tokens};
-  PTERYX_ASSIGN(r.file_bytes, write_program(program, path, progress, threads));
-  r.tensors.push_back(report(*d.embedding));
+ConvertReport report(const Decoder& d, const DecoderOptions& options, uint64_t file_bytes) {
+  ConvertReport r{.shape = d.shape,
+                  .max_context = options.max_context,
+                  .max_tokens = options.max_tokens,
+                  .file_bytes = file_bytes};
+  r.tensors.push_back(report_of(*d.embedding));
   for (const Layer& l : d.layers) {
     for (const Linear* m : {&l.q, &l.k, &l.v, &l.o, &l.gate, &l.up, &l.down}) {
-      r.tensors.push_back(report(*m->weight));
+      r.tensors.push_back(report_of(*m->weight));
     }
   }
-  if (d.output.weight != d.embedding) r.tensors.push_back(report(*d.output.weight));
+  if (d.output.weight != d.embedding) r.tensors.push_back(report_of(*d.output.weight));
   return r;
 }
 

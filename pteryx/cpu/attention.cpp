@@ -48,6 +48,12 @@ struct Block {
   size_t positions;
 };
 
+// Of the positions of the block, how many row r sees: the first ones.
+size_t seen_by(const Attention& a, const Block& b, size_t r) {
+  const size_t visible = a.causal ? std::min(a.start + b.first + r + 1, a.context) : a.context;
+  return visible > b.position ? std::min(visible - b.position, b.positions) : 0;
+}
+
 // Rows of keys or values as f32, with 0 up to the width.
 template <class T>
 void copy_rows(const T* from, size_t from_row, size_t size, size_t rows, size_t width, float* to) {
@@ -114,9 +120,7 @@ void soften(const Attention& a, const Block& b, size_t r, Scratch& s) {
   const Floats d;
   const float infinity = std::numeric_limits<float>::infinity();
   float* scores = s.scores + r * kPositions;
-  const size_t visible = a.causal ? std::min(a.start + b.first + r + 1, a.context) : a.context;
-  const size_t seen = visible > b.position ? std::min(visible - b.position, b.positions) : 0;
-  for (size_t p = seen; p < kPositions; ++p) scores[p] = -infinity;
+  for (size_t p = seen_by(a, b, r); p < kPositions; ++p) scores[p] = -infinity;
   V most = hn::Set(d, s.most[r]);
   for (size_t p = 0; p < kPositions; p += kLanes) most = hn::Max(most, hn::Load(d, scores + p));
   const float largest = hn::GetLane(hn::MaxOfLanes(d, most));
@@ -138,8 +142,62 @@ void soften(const Attention& a, const Block& b, size_t r, Scratch& s) {
   s.most[r] = largest;
 }
 
+// Whether none of these is NaN or infinite. The width is of whole vectors.
+bool all_finite(const float* rows, size_t row, size_t count, size_t width) {
+  const Floats d;
+  V odd = hn::Zero(d);  // x - x is 0 for all others
+  for (size_t r = 0; r < count; ++r) {
+    for (size_t i = 0; i < width; i += kLanes) {
+      const V x = hn::LoadU(d, rows + r * row + i);
+      odd = hn::Add(odd, hn::Sub(x, x));
+    }
+  }
+  return hn::GetLane(hn::SumOfLanes(d, odd)) == 0;
+}
+
+// Adds rows of values, each times its score, to kVectors vectors of sums.
+template <size_t kVectors, class T>
+HWY_INLINE void add_weighted(const float* scores, const T* values, size_t row, size_t positions,
+                             float* sums) {
+  const Floats d;
+  V sum[kVectors];
+  PTERYX_UNROLL for (size_t i = 0; i < kVectors; ++i) sum[i] = hn::Load(d, sums + i * kLanes);
+  for (size_t p = 0; p < positions; ++p, values += row) {
+    const V score = hn::Set(d, scores[p]);
+    PTERYX_UNROLL for (size_t i = 0; i < kVectors; ++i) sum[i] =
+        hn::MulAdd(score, load_floats(d, values + i * kLanes), sum[i]);
+  }
+  PTERYX_UNROLL for (size_t i = 0; i < kVectors; ++i) hn::Store(sum[i], d, sums + i * kLanes);
+}
+
+// Of one row of queries, without a copy of the values; of those that it sees alone.
+template <class T>
+void add_row(const Attention& a, const Block& b, size_t r, const T* values, size_t row,
+             Scratch& s) {
+  const Floats d;
+  const float* scores = s.scores + r * kPositions;
+  float* sums = s.sums + r * b.width;
+  const size_t positions = seen_by(a, b, r);
+  size_t i = 0;
+  for (; i + 4 * kLanes <= a.size; i += 4 * kLanes)
+    add_weighted<4>(scores, values + i, row, positions, sums + i);
+  for (; i + kLanes <= a.size; i += kLanes)
+    add_weighted<1>(scores, values + i, row, positions, sums + i);
+  if (i == a.size) return;
+  V sum = hn::Load(d, sums + i);
+  for (size_t p = 0; p < positions; ++p) {
+    const V v = load_floats_part(d, values + p * row + i, a.size - i);
+    sum = hn::MulAdd(hn::Set(d, scores[p]), v, sum);
+  }
+  hn::Store(sum, d, sums + i);
+}
+
 template <class T>
 void add_values(const Attention& a, const Block& b, const T* values, size_t row, Scratch& s) {
+  if (b.rows <= kDotRows) {
+    for (size_t r = 0; r < b.rows; ++r) add_row(a, b, r, values, row, s);
+    return;
+  }
   const float* from = s.rows;
   size_t from_row = b.width;
   if constexpr (sizeof(T) == sizeof(float)) {
@@ -149,9 +207,18 @@ void add_values(const Attention& a, const Block& b, const T* values, size_t row,
     }
   }
   if (from == s.rows) copy_rows(values, row, a.size, b.positions, b.width, s.rows);
-  for (size_t i = 0; i < b.width; i += kTile) {
-    multiply_rows<kTileVectors>(b.rows, s.scores, kPositions, from + i, from_row, b.positions,
-                                s.sums + i, b.width);
+  const auto add = [&](size_t first, size_t rows, size_t positions) HWY_ATTR {
+    for (size_t i = 0; i < b.width; i += kTile) {
+      multiply_rows<kTileVectors>(rows, s.scores + first * kPositions, kPositions, from + i,
+                                  from_row, positions, s.sums + first * b.width + i, b.width);
+    }
+  };
+  // What a row does not see has weight 0 there, times NaN or infinity NaN: then row by row.
+  const size_t common = seen_by(a, b, 0);
+  if (all_finite(from + common * from_row, from_row, b.positions - common, b.width)) {
+    add(0, b.rows, b.positions);
+  } else {
+    for (size_t r = 0; r < b.rows; ++r) add(r, 1, seen_by(a, b, r));
   }
 }
 

@@ -210,6 +210,30 @@ TEST(Attention, CarriesNanOfQueries) {
   }
 }
 
+// Those of a token stay with the rows that see it, in its block of rows and in those before it.
+TEST(Attention, CarriesNanAndInfinitiesOfCachesToRowsThatSeeThem) {
+  struct Odd {
+    float value;
+    uint16_t half;
+  };
+  for (const Odd odd : {Odd{NAN, 0x7E00}, Odd{INFINITY, 0x7C00}, Odd{-INFINITY, 0xFC00}}) {
+    for (const CacheKind kind : {CacheKind::kF32, CacheKind::kF16}) {
+      for (const size_t rows : {3UL, 40UL}) {
+        for (const size_t size : {24UL, 64UL}) {
+          for (const bool in_keys : {false, true}) {
+            Made m = make_call({.rows = rows, .heads = 2, .group = 1, .size = size, .start = 50},
+                               kind, true, Layout::kRowsFirst);
+            const size_t at = (50 + rows - 2) * m.call.k_strides.row + 5;
+            (in_keys ? m.keys : m.values)[at] = odd.value;
+            (in_keys ? m.half_keys : m.half_values)[at] = odd.half;
+            expect_plain(m);
+          }
+        }
+      }
+    }
+  }
+}
+
 // Scores that are too large for exp, of which only differences count.
 TEST(Attention, LargeScoresDoNotOverflow) {
   Made m = make_call({.rows = 9, .heads = 2, .group = 1, .size = 24, .start = 200}, CacheKind::kF32,

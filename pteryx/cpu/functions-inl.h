@@ -125,6 +125,24 @@ HWY_INLINE void finish_row(const Finish& f, const float* sums, size_t row, size_
                            size_t count, float* y) {
   const Floats d;
   size_t i = 0;
+  // What most sums need: a shift for the row, a residual and bounds.
+  if (f.factor.data == nullptr && f.scale.data == nullptr && f.shift.column == 0 &&
+      f.activation == Activation::kNone) {
+    const bool shifted = f.shift.data != nullptr;
+    const V shift = hn::Set(d, shifted ? f.shift.data[row * f.shift.row] : 0.0F);
+    const V low = hn::Set(d, f.low);
+    const V high = hn::Set(d, f.high);
+    const bool all = f.residual.data != nullptr && f.residual.column == 1;
+    const float* const residual = all ? f.residual.data + row * f.residual.row + column : nullptr;
+    if (all || f.residual.data == nullptr) {
+      for (; i + kLanes <= count; i += kLanes) {
+        V v = hn::LoadU(d, sums + i);
+        if (shifted) v = hn::Add(v, shift);
+        if (all) v = hn::Add(v, hn::LoadU(d, residual + i));
+        hn::StoreU(at_most(at_least(v, low), high), d, y + i);
+      }
+    }
+  }
   for (; i + kLanes <= count; i += kLanes)
     hn::StoreU(finished(f, hn::LoadU(d, sums + i), row, column + i, kLanes), d, y + i);
   if (i == count) return;

@@ -32,6 +32,12 @@ struct Right {
   size_t plane = 0;
 };
 
+// What b takes when it is gathered, in memory that is aligned to 64 bytes.
+struct Panels {
+  size_t count = 0;  // 0: every item gathers for itself
+  size_t bytes = 0;  // of all
+};
+
 struct Gemm {
   size_t m = 0;
   size_t n = 0;
@@ -42,6 +48,7 @@ struct Gemm {
   Finish finish;
   float* y = nullptr;  // [m, n], rows y_row apart
   size_t y_row = 0;
+  void* panels = nullptr;  // for all of b, gathered; null: items gather for themselves
 };
 
 // How a product is cut.
@@ -55,6 +62,10 @@ struct GemmItems {
 GemmItems cut_gemm(const Gemm& g, size_t threads, size_t others = 0);
 
 size_t gemm_scratch_bytes();  // for each thread, aligned to 64 bytes
+// Where several ranges of rows need the same columns of b, these are gathered once, before the
+// items, into g.panels.
+Panels panels_of(const Gemm& g, const GemmItems& items);
+void gather_panel(const Gemm& g, const GemmItems& items, size_t panel, void* scratch);
 void multiply(const Gemm& g, const GemmItems& items, size_t item, void* scratch);
 // y = finish(y) for a dense matrix of sums.
 void finish(const Finish& f, size_t rows, size_t columns, float* y);

@@ -18,8 +18,9 @@ struct Window {
   Sizes stride{1, 1, 1};
   Sizes padding{0, 0, 0};
   Sizes dilation{1, 1, 1};
+  Sizes more{0, 0, 0};  // padding at the end alone
 
-  size_t padded(size_t axis) const { return in[axis] + 2 * padding[axis]; }
+  size_t padded(size_t axis) const { return in[axis] + 2 * padding[axis] + more[axis]; }
   size_t reach(size_t axis) const { return dilation[axis] * (kernel[axis] - 1) + 1; }
   size_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
   size_t positions() const { return out[0] * out[1] * out[2]; }
@@ -39,6 +40,9 @@ struct Window {
 // Behind the planes there have to be so many elements more: vectors may be read past the end.
 inline constexpr size_t kSpare = 16;
 
-void pad_plane(const Window& w, const float* x, float* to);
+// What of a plane any entry of the kernel reads, without what is around it.
+void fill_plane(const Window& w, const float* x, float* padded);
+// With zeros around.
+void pad_plane(const Window& w, const float* x, float* padded);
 
 }  // namespace pteryx::cpu

@@ -11,18 +11,17 @@
 
 namespace pteryx::cpu {
 
-// Cores that this process may use, not counting what a core does besides.
-size_t usable_cores();
-
 class Pool {
  public:
-  // So many threads, with the caller of run; where they cannot be had, fewer.
+  // So many threads, with the caller of run; fewer where the system has no more.
   explicit Pool(size_t threads);
   ~Pool();
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
   size_t threads() const { return threads_; }
+
+  struct Workers;  // the platform's own: who calls work
 
   // Calls body(item, thread) once for each item < count, thread < threads(); returns when all are
   // done. Which thread does an item is not fixed: items have to be the same whoever does them.
@@ -45,6 +44,13 @@ class Pool {
   void run_erased(size_t count, Function function, void* body);
   void work(size_t thread);
   void take_items(uint32_t job, size_t thread);
+  static uint32_t await_change(const std::atomic<uint32_t>& value, uint32_t old, size_t thread);
+
+  // What the platform has: how often to look before sleeping, and sleeping until woken, or until
+  // any time before that.
+  static const int kSpins;
+  static void sleep(const std::atomic<uint32_t>& value, uint32_t old, size_t thread);
+  static void wake(std::atomic<uint32_t>& value);
 
   // The job in the upper half, items nobody has taken in the lower: one word, so that a thread that
   // is late cannot take an item of a later job for one of its own.
@@ -58,12 +64,11 @@ class Pool {
   std::atomic<uint32_t> count_{0};
   std::atomic_flag busy_;
   size_t threads_;
-  struct Workers;
   std::unique_ptr<Workers> workers_;
 };
 
-// A pool of so many threads, 0: usable_cores(). Those who ask for the same number while it lives
-// share it.
+// A pool of so many threads, 0: usable_cores() of processors.h. Those who ask for the same number
+// while it lives share it.
 std::shared_ptr<Pool> shared_pool(size_t threads);
 
 }  // namespace pteryx::cpu

@@ -7,7 +7,12 @@
 #include <thread>
 #include <vector>
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <gtest/gtest.h>
+
+#include "pteryx/cpu/processors.h"
 
 namespace pteryx::cpu {
 namespace {
@@ -124,7 +129,24 @@ TEST(Pool, IsDroppedWithItsLastUser) {
   EXPECT_EQ(count_wrong(*pool, 2, 10), 0);
 }
 
-TEST(Pool, ThereIsACoreToUse) { EXPECT_GE(usable_cores(), 1U); }
+// Ends with 0 where a pool of many makes do with the three threads that this process may have
+// besides its own. The limit does not hold for root, who becomes somebody else.
+void run_short_of_threads() {
+  constexpr size_t kFew = 4;
+  const rlimit limit = {.rlim_cur = kFew, .rlim_max = kFew};
+  constexpr uid_t kNobodyElse = 54321;
+  const bool limited = setrlimit(RLIMIT_NPROC, &limit) == 0 &&
+                       (getuid() != 0 || setresuid(kNobodyElse, kNobodyElse, kNobodyElse) == 0);
+  if (!limited) _exit(1);
+  Pool pool(64);
+  if (pool.threads() > kFew) _exit(2);
+  _exit(count_wrong(pool, 1, 200) == 0 ? 0 : 3);
+}
+
+TEST(PoolDeathTest, MakesDoWithFewerThreads) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(run_short_of_threads(), ::testing::ExitedWithCode(0), "");
+}
 
 }  // namespace
 }  // namespace pteryx::cpu

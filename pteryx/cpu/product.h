@@ -29,7 +29,19 @@ struct Weight {
   const float* scales = nullptr;  // of 4 bits [k / group, scale_row]; of 8 bits [n]
   size_t scale_row = 0;
   size_t group = 0;  // of 4 bits: a multiple of 32, or at least k
+  // Of 4 bits, in place of scales: f16, [n / 8, k / group, 8], rows of [k / group, 8] scale_row
+  // apart.
+  const uint16_t* half_scales = nullptr;
+  // Of 4 bits, where set: what code 0 of each group stands for, which is added to all its weights.
+  // As scales, or as half_scales where these are set. Rows of x that are not finite make sums that
+  // are not, NaN where a plain loop has an infinity.
+  const float* minimums = nullptr;
+  const uint16_t* half_minimums = nullptr;
 };
+
+// Rows of x up to which weights are unpacked in registers, row by row of weight; more of them take
+// panels of 64 rows of weight.
+inline constexpr size_t kFewRows = 4;
 
 // The rows of x as the kernel for m of them wants them; bytes are 0 where it takes x itself.
 // Memory is aligned to 64 bytes here and below.

@@ -11,11 +11,12 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "pteryx/cpu/dot-inl.h"
 #include "pteryx/cpu/product_parts.h"
 #include "pteryx/cpu/rounding-inl.h"
 #include "pteryx/cpu/vector-inl.h"
 
-HWY_BEFORE_NAMESPACE();
+PTERYX_BEFORE_PAIRS();
 namespace pteryx::cpu {
 namespace HWY_NAMESPACE {
 namespace {
@@ -24,21 +25,28 @@ constexpr size_t kColumns = kTileVectors * kLanes;  // rows of weight in a panel
 constexpr size_t kPairDepth = 128;                  // of k, for panels of pairs of i16
 constexpr size_t kFloatDepth = 64;                  // of k, for panels of f32
 
-// A prepared row of x: pairs of i16 as pair_up leaves them, then a scale for each block.
+// A prepared row of x: pairs of i16 as pair_up leaves them, then a scale for each block and, where
+// the weight has minimums, its sum.
 size_t pairs_bytes(size_t k) { return round_up(blocks_of(k) * kBlock * sizeof(int16_t), 64); }
+size_t numbers_bytes(size_t k) { return round_up(blocks_of(k) * sizeof(float), 64); }
 size_t row_bytes_many(const Weight& weight) {
-  return pairs_bytes(weight.k) + round_up(blocks_of(weight.k) * sizeof(float), 64);
+  return pairs_bytes(weight.k) + numbers_bytes(weight.k) * (has_minimums(weight) ? 2 : 1);
 }
 
 void prepare_row_many(const Weight& weight, const float* x, void* to) {
   auto* values = static_cast<int16_t*>(to);
-  void* behind = static_cast<uint8_t*>(to) + pairs_bytes(weight.k);
-  auto* scales = static_cast<float*>(behind);
+  uint8_t* const behind = static_cast<uint8_t*>(to) + pairs_bytes(weight.k);
+  auto* scales = reinterpret_cast<float*>(behind);
+  auto* sums = reinterpret_cast<float*>(behind + numbers_bytes(weight.k));
   Rounded block;
   for (size_t k = 0; k < weight.k; k += kBlock) {
     round_block(x + k, std::min(kBlock, weight.k - k), block);
     pair_up(weight.kind, block.values, values + k);
     scales[k / kBlock] = block.scale;
+    if (!has_minimums(weight)) continue;
+    int32_t sum = 0;
+    for (const int16_t v : block.values) sum += v;
+    sums[k / kBlock] = static_cast<float>(sum) * block.scale;
   }
 }
 
@@ -61,10 +69,35 @@ struct Part {
   size_t depth;
 };
 
-// The scales of a group for all columns; those without a row of weight have 0.
-HWY_INLINE void copy_scales(const Weight& w, const Part& part, size_t k, float factor, float* to) {
+// Scales or minimums, in one of two forms.
+struct Numbers {
+  const float* floats;
+  const uint16_t* halves;
+};
+HWY_INLINE Numbers scales_of(const Weight& w) { return {w.scales, w.half_scales}; }
+HWY_INLINE Numbers minimums_of(const Weight& w) { return {w.minimums, w.half_minimums}; }
+
+// Those of a group for all columns; those without a row of weight have 0.
+HWY_INLINE void copy_numbers(const Weight& w, const Numbers& numbers, const Part& part, size_t k,
+                             float factor, float* to) {
   const bool nibbles = is_nibbles(w.kind);
-  const float* from = w.scales + (nibbles ? k / w.group * w.scale_row : 0) + part.n;
+  if (nibbles && numbers.halves != nullptr) {
+    const FourFloats d;
+    HWY_ALIGN uint16_t halves[kColumns] = {};
+    const uint16_t* of_group = numbers.halves + k / w.group * 8;
+    for (size_t c = 0; c < part.columns;) {  // what a block has of them
+      const size_t n = part.n + c;
+      const size_t some = std::min(8 - n % 8, part.columns - c);
+      std::memcpy(halves + c, of_group + n / 8 * w.scale_row + n % 8, some * sizeof(halves[0]));
+      c += some;
+    }
+    for (size_t c = 0; c < kColumns; c += 4) {
+      const auto v = widen_halves(d, hn::Load(hn::Rebind<uint16_t, FourFloats>(), halves + c));
+      hn::Store(hn::Mul(v, hn::Set(d, factor)), d, to + c);
+    }
+    return;
+  }
+  const float* from = numbers.floats + (nibbles ? k / w.group * w.scale_row : 0) + part.n;
   for (size_t c = 0; c < kColumns; ++c) to[c] = c < part.columns ? from[c] * factor : 0.0F;
 }
 
@@ -108,7 +141,7 @@ HWY_INLINE void unpack_pairs(const Weight& w, const Part& part, Scratch& s) {
     }
   }
   for (size_t k = 0; k < part.depth; k += kBlock)
-    copy_scales(w, part, part.k + k, 1.0F, s.scales + k / kBlock * kColumns);
+    copy_numbers(w, scales_of(w), part, part.k + k, 1.0F, s.scales + k / kBlock * kColumns);
 }
 
 // panel[k, column] of weights.
@@ -126,17 +159,24 @@ HWY_INLINE void unpack_floats(const Weight& w, const Part& part, Scratch& s) {
   const size_t flip = w.kind == WeightKind::kHighFirst ? 1 : 0;
   const size_t in_word = nibbles ? 8 : 4;
   const float factor = 1.0F / static_cast<float>(1U << (nibbles ? 28U : 24U));
+  float* const minimums = s.scales + kColumns;
+  if (!has_minimums(w)) std::memset(minimums, 0, kColumns * sizeof(float));
   for (size_t k = 0; k < part.depth; k += in_word) {
-    if (k % kBlock == 0) copy_scales(w, part, part.k + k, factor, s.scales);
+    if (k % kBlock == 0) {
+      copy_numbers(w, scales_of(w), part, part.k + k, factor, s.scales);
+      if (has_minimums(w)) copy_numbers(w, minimums_of(w), part, part.k + k, 1.0F, minimums);
+    }
     for (size_t c = 0; c < kColumns; c += kLanes) {
       auto v = hn::Load(d, s.words + k / in_word * kColumns + c);
       const auto scale = hn::Load(df, s.scales + c);
+      const auto minimum = hn::Load(df, minimums + c);
       float* to = s.panel + k * kColumns + c;
       if (nibbles) {
         v = hn::Xor(v, hn::Set(d, 0x88888888U));
         PTERYX_UNROLL for (size_t j = 8; j-- > 0;) {
           const auto code = hn::BitCast(di, hn::And(v, hn::Set(d, 0xF0000000U)));
-          hn::Store(hn::Mul(hn::ConvertTo(df, code), scale), df, to + (j ^ flip) * kColumns);
+          hn::Store(hn::MulAdd(hn::ConvertTo(df, code), scale, minimum), df,
+                    to + (j ^ flip) * kColumns);
           v = hn::ShiftLeft<4>(v);
         }
       } else {
@@ -176,7 +216,7 @@ HWY_INLINE void multiply_pairs(const uint8_t* HWY_RESTRICT x, size_t x_row, size
         std::memcpy(&both, pairs + r * x_row + pair * sizeof(both), sizeof(both));
         const auto values = hn::BitCast(d16, hn::Set(d, both));
         PTERYX_UNROLL for (size_t v = 0; v < kTileVectors; ++v) {
-          even[r][v] = hn::ReorderWidenMulAccumulate(d, w[v], values, even[r][v], odd[r][v]);
+          even[r][v] = add_pairs(d, w[v], values, even[r][v], odd[r][v]);
         }
       }
     }
@@ -211,6 +251,23 @@ HWY_INLINE void multiply_panel_pairs(const Product& p, size_t first, size_t rows
   if (rows == 1) multiply_pairs<1>(x, x_row, scales_at, block, blocks, s, sums);
 }
 
+// Adds the minimums of all k, times the sums of x that were prepared: a small product of floats.
+HWY_INLINE void multiply_minimums(const Product& p, size_t first, size_t rows, size_t n,
+                                  size_t columns, Scratch& s) {
+  const Weight& w = p.weight;
+  const size_t x_row = row_bytes_many(w);
+  const void* sums = static_cast<const uint8_t*>(p.prepared) + first * x_row + pairs_bytes(w.k) +
+                     numbers_bytes(w.k);
+  const Part part{n, columns, 0, 0};
+  for (size_t block = 0; block < blocks_of(w.k); block += kFloatDepth) {
+    const size_t depth = std::min(kFloatDepth, blocks_of(w.k) - block);
+    for (size_t b = 0; b < depth; ++b)
+      copy_numbers(w, minimums_of(w), part, (block + b) * kBlock, 1.0F, s.panel + b * kColumns);
+    multiply_rows<kTileVectors>(rows, static_cast<const float*>(sums) + block,
+                                x_row / sizeof(float), s.panel, kColumns, depth, s.sums, kColumns);
+  }
+}
+
 void multiply_rows_many(const Product& p, Precision precision) {
   const Weight& w = p.weight;
   const bool rounded = precision == Precision::kF16 && has_codes(w.kind);
@@ -232,6 +289,7 @@ void multiply_rows_many(const Product& p, Precision precision) {
                                       part.depth, s.sums, kColumns);
         }
       }
+      if (rounded && has_minimums(w)) multiply_minimums(p, first, rows, n, columns, s);
       for (size_t r = 0; r < rows; ++r)
         std::memcpy(p.y + (first + r) * p.y_row + n, s.sums + r * kColumns,
                     columns * sizeof(float));

@@ -21,17 +21,22 @@ struct Product {
 };
 
 inline constexpr size_t kBlock = 32;      // values of x that share a scale
-inline constexpr size_t kFewRows = 4;     // the most that few_rows takes
+inline constexpr size_t kMostChunk = 64;  // rows of weight whose scales few_rows gathers at once
 inline constexpr size_t kManyRows = 256;  // that many_rows takes at once
 
 inline bool is_nibbles(WeightKind kind) {
   return kind == WeightKind::kLowFirst || kind == WeightKind::kHighFirst;
 }
 inline bool has_codes(WeightKind kind) { return is_nibbles(kind) || kind == WeightKind::kBytes; }
+inline bool has_minimums(const Weight& weight) {
+  return weight.minimums != nullptr || weight.half_minimums != nullptr;
+}
 inline size_t blocks_of(size_t k) { return (k + kBlock - 1) / kBlock; }
 inline size_t round_up(size_t value, size_t to) { return (value + to - 1) / to * to; }
 
-// Rounds 32 values or fewer to 15 bits and a scale.
+// 32 values or fewer, rounded to 15 bits and a scale. The largest is 127 * 257, so that values may
+// be taken apart into two signed bytes.
+inline constexpr float kMostRounded = 32639.0F;
 struct Rounded {
   alignas(64) int16_t values[kBlock];
   float scale;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <span>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -28,6 +29,7 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr WeightKind kKinds[] = {WeightKind::kLowFirst, WeightKind::kHighFirst, WeightKind::kBytes,
                                  WeightKind::kF32, WeightKind::kF16};
+constexpr WeightKind kNibbles[] = {WeightKind::kLowFirst, WeightKind::kHighFirst};
 constexpr Precision kPrecisions[] = {Precision::kF32, Precision::kF16};
 
 bool is_nibbles(WeightKind kind) {
@@ -39,6 +41,7 @@ bool is_rounded(WeightKind kind, Precision precision) {
 
 struct Sizes {
   size_t n, k, group;
+  bool minimums = false;  // of nibbles
 };
 
 // A weight and what it stands for.
@@ -46,6 +49,7 @@ struct Made {
   Weight weight;
   std::vector<uint8_t> data;
   std::vector<float> scales;
+  std::vector<float> minimums;
   std::vector<double> values;  // [n, k]
 };
 
@@ -69,6 +73,7 @@ Made make_weight(WeightKind kind, const Sizes& s) {
   made.data.resize(s.n * w.row_bytes);
   made.scales = normal_floats((s.k + s.group - 1) / s.group * w.scale_row, 1, 0.1F);
   for (float& scale : made.scales) scale = std::fabs(scale) + 0.01F;
+  if (s.minimums && is_nibbles(kind)) made.minimums = normal_floats(made.scales.size(), 5, 0.3F);
   const std::vector<float> floats = normal_floats(s.n * s.k, 2);
   for (size_t i = 0; i < s.n * s.k; ++i) {
     const size_t r = i / s.k;
@@ -81,6 +86,7 @@ Made make_weight(WeightKind kind, const Sizes& s) {
       row[c / 2] = static_cast<uint8_t>(row[c / 2] | (low ? code : code << 4U));
       value = (double{static_cast<float>(code)} - 8) *
               double{made.scales[c / s.group * w.scale_row + r]};
+      if (!made.minimums.empty()) value += double{made.minimums[c / s.group * w.scale_row + r]};
     } else if (kind == WeightKind::kBytes) {
       row[c] = static_cast<uint8_t>(engine());
       value = static_cast<int8_t>(row[c]) * double{made.scales[r]};
@@ -96,7 +102,23 @@ Made make_weight(WeightKind kind, const Sizes& s) {
   }
   w.data = made.data.data();
   w.scales = made.scales.data();
+  if (!made.minimums.empty()) w.minimums = made.minimums.data();
   return made;
+}
+
+// Numbers of a weight in blocks of eight columns, rows of them `row` apart; they become what is
+// left of them.
+std::vector<uint16_t> halve(const Weight& w, std::vector<float>& numbers, size_t row) {
+  std::vector<uint16_t> halves(w.n / 8 * row);
+  for (size_t n = 0; n < w.n && !numbers.empty(); ++n) {
+    for (size_t g = 0; g * w.group < w.k; ++g) {
+      float& number = numbers[g * w.scale_row + n];
+      const uint16_t half = float_to_half(number);
+      halves[n / 8 * row + g * 8 + n % 8] = half;
+      number = half_to_float(half);
+    }
+  }
+  return halves;
 }
 
 // x [m, k + 1], of which the last column is not for the product.
@@ -184,13 +206,16 @@ void expect_near(const std::vector<float>& got, const Want& want, const Call& c)
   }
 }
 
-constexpr Sizes kSizes[] = {{5, 32, 32},   {67, 576, 32},  {21, 192, 64},
-                            {9, 256, 128}, {7, 100, 100},  {3, 7, 7},
-                            {1, 1, 1},     {18, 160, 160}, {130, 64, 32}};
+constexpr Sizes kSizes[] = {{5, 32, 32},   {67, 576, 32},  {21, 192, 64},  {9, 256, 128},
+                            {7, 100, 100}, {3, 7, 7},      {1, 1, 1},      {18, 160, 160},
+                            {130, 64, 32}, {70, 4352, 32}, {6, 4130, 4130}};
+constexpr Sizes kSizesOfMinimums[] = {{5, 32, 32, true},    {67, 576, 32, true},
+                                      {21, 192, 64, true},  {7, 100, 100, true},
+                                      {70, 4352, 32, true}, {3, 7, 7, true}};
 
-TEST(Product, MatchesPlainLoops) {
-  for (const WeightKind kind : kKinds) {
-    for (const Sizes& s : kSizes) {
+void expect_products(std::span<const WeightKind> kinds, std::span<const Sizes> sizes) {
+  for (const WeightKind kind : kinds) {
+    for (const Sizes& s : sizes) {
       const Made made = make_weight(kind, s);
       for (const size_t m : {1UL, 2UL, 3UL, 4UL, 5UL, 6UL, 11UL, 261UL}) {
         if (m > 100 && s.n * s.k > 10'000) continue;
@@ -205,8 +230,40 @@ TEST(Product, MatchesPlainLoops) {
   }
 }
 
+TEST(Product, MatchesPlainLoops) { expect_products(kKinds, kSizes); }
+
+TEST(Product, AddsMinimumsOfGroups) { expect_products(kNibbles, kSizesOfMinimums); }
+
+TEST(Product, ScalesAndMinimumsMayBeHalves) {
+  for (const Sizes& s : {Sizes{72, 96, 32}, Sizes{24, 4352, 64}, Sizes{8, 40, 40},
+                         Sizes{72, 224, 32, true}, Sizes{24, 4352, 64, true}}) {
+    for (const WeightKind kind : kNibbles) {
+      Made made = make_weight(kind, s);
+      Weight with_halves = made.weight;
+      with_halves.scale_row = ((s.k + s.group - 1) / s.group + 1) * 8;
+      const auto scales = halve(made.weight, made.scales, with_halves.scale_row);
+      const auto minimums = halve(made.weight, made.minimums, with_halves.scale_row);
+      with_halves.scales = with_halves.minimums = nullptr;
+      with_halves.half_scales = scales.data();
+      if (s.minimums) with_halves.half_minimums = minimums.data();
+      for (const size_t m : {1UL, 4UL, 5UL, 11UL}) {
+        const std::vector<float> x = normal_floats(m * (s.k + 1), 3);
+        for (const Precision precision : kPrecisions) {
+          const Call c{made.weight, precision, m, x};
+          const Call of_halves{with_halves, precision, m, x};
+          for_each_target([&] {
+            const std::vector<float> want = product(c, s.n);
+            for (const size_t step : {5UL, 64UL, 100UL})
+              EXPECT_TRUE(same_bits(product(of_halves, step), want)) << s.k << ", " << m;
+          });
+        }
+      }
+    }
+  }
+}
+
 TEST(Product, DoesNotDependOnRangesAndThreads) {
-  constexpr Sizes kS{131, 224, 32};
+  constexpr Sizes kS{131, 224, 32, true};
   for (const WeightKind kind : kKinds) {
     const Made made = make_weight(kind, kS);
     for (const size_t m : {1UL, 3UL, 4UL, 7UL, 260UL}) {
@@ -225,7 +282,7 @@ TEST(Product, DoesNotDependOnRangesAndThreads) {
 }
 
 TEST(Product, OfAPartOfAWeightIsThatOfTheWhole) {
-  constexpr Sizes kS{75, 96, 32};
+  constexpr Sizes kS{75, 96, 32, true};
   constexpr size_t kFirst = 13;
   for (const WeightKind kind : kKinds) {
     const Made made = make_weight(kind, kS);
@@ -233,6 +290,7 @@ TEST(Product, OfAPartOfAWeightIsThatOfTheWhole) {
     part.n = kS.n - kFirst;
     part.data = made.data.data() + kFirst * part.row_bytes;
     part.scales = made.scales.data() + kFirst;
+    if (part.minimums != nullptr) part.minimums += kFirst;
     for (const size_t m : {2UL, 9UL}) {
       const std::vector<float> x = normal_floats(m * (kS.k + 1), 3);
       for (const Precision precision : kPrecisions) {

@@ -7,6 +7,8 @@
 #define PTERYX_CPU_ROUNDING_INL_H_
 #endif
 
+#include <limits>
+
 #include "pteryx/cpu/product_parts.h"
 #include "pteryx/cpu/vector-inl.h"
 
@@ -25,19 +27,17 @@ HWY_INLINE void round_block(const float* HWY_RESTRICT x, size_t count, Rounded& 
     std::memcpy(padded, x, count * sizeof(float));
     x = padded;
   }
-  auto most = hn::Zero(d);
-  auto nothing = hn::Zero(d);
-  for (size_t i = 0; i < kBlock; i += kLanes) {
-    const auto v = hn::LoadU(d, x + i);
-    most = hn::Max(most, hn::Abs(v));
-    nothing = hn::MulAdd(v, hn::Zero(d), nothing);  // NaN where v is not finite
-  }
-  const float largest = hn::GetLane(hn::MaxOfLanes(d, most));
-  const float poison = hn::GetLane(hn::SumOfLanes(d, nothing));
-  const bool finite = poison == 0.0F;
+  // Sizes in the order of their bits, in which infinities and NaN come last.
+  const Ints di;
+  auto most = hn::Zero(di);
+  for (size_t i = 0; i < kBlock; i += kLanes)
+    most = hn::Max(most, hn::BitCast(di, hn::Abs(hn::LoadU(d, x + i))));
+  const float largest = hn::GetLane(hn::BitCast(d, hn::MaxOfLanes(di, most)));
+  const bool finite = largest <= std::numeric_limits<float>::max();
   const bool used = finite && largest > 1e-30F;
-  to.scale = finite ? (used ? largest * (1.0F / 32767.0F) : 0.0F) : poison;
-  const auto inverse = hn::Set(d, used ? 32767.0F / largest : 0.0F);
+  to.scale = used ? largest * (1.0F / kMostRounded)
+                  : (finite ? 0.0F : std::numeric_limits<float>::quiet_NaN());
+  const auto inverse = hn::Set(d, used ? kMostRounded / largest : 0.0F);
   for (size_t i = 0; i < kBlock; i += kLanes) {
     // A product of 0 keeps values that are not finite out of the conversion.
     const auto v = used ? hn::Mul(hn::LoadU(d, x + i), inverse) : hn::Zero(d);

@@ -52,6 +52,34 @@ HWY_INLINE float sum_row(const float* x, size_t count, const Map& map) {
   return hn::GetLane(hn::SumOfLanes(d, all));
 }
 
+size_t largest_at(const float* x, size_t count) {
+  const Floats d;
+  constexpr float kLowest = std::numeric_limits<float>::lowest();
+  V most[2] = {hn::Set(d, kLowest), hn::Set(d, kLowest)};
+  V odd[2] = {hn::Zero(d), hn::Zero(d)};  // x - x is 0 for finite numbers
+  size_t i = 0;
+  for (; i + 2 * kLanes <= count; i += 2 * kLanes) {
+    PTERYX_UNROLL for (size_t j = 0; j < 2; ++j) {
+      const V v = hn::LoadU(d, x + i + j * kLanes);
+      most[j] = hn::Max(most[j], v);
+      odd[j] = hn::Add(odd[j], hn::Sub(v, v));
+    }
+  }
+  float largest = hn::GetLane(hn::MaxOfLanes(d, hn::Max(most[0], most[1])));
+  float poison = hn::GetLane(hn::SumOfLanes(d, hn::Add(odd[0], odd[1])));
+  for (; i < count; ++i) {
+    largest = std::max(largest, x[i]);
+    poison += x[i] - x[i];
+  }
+  if (!(poison == 0)) return count;
+  const V wanted = hn::Set(d, largest);
+  size_t at = 0;
+  while (at + kLanes <= count && hn::AllFalse(d, hn::Eq(hn::LoadU(d, x + at), wanted)))
+    at += kLanes;
+  while (at < count && x[at] != largest) ++at;
+  return at;
+}
+
 void rms_norm_rows(const float* x, const float* weight, float eps, size_t rows, size_t width,
                    float* y) {
   const Floats d;
@@ -74,8 +102,8 @@ HWY_INLINE Moments moments_of(const float* x, size_t length, float eps) {
   const auto count = static_cast<float>(length);
   const float mean = sum_row(x, length, [](V v) HWY_ATTR { return v; }) / count;
   const V middle = hn::Set(d, mean);
-  const float rest =
-      sum_row(x, length, [middle](V v) HWY_ATTR { return hn::Sub(v, middle); }) / count;
+  float rest = sum_row(x, length, [middle](V v) HWY_ATTR { return hn::Sub(v, middle); }) / count;
+  if (!std::isfinite(rest)) rest = 0;  // an infinite mean is one
   const V small = hn::Set(d, rest);
   const float squares = sum_row(x, length, [middle, small](V v) HWY_ATTR {
     const V c = hn::Sub(hn::Sub(v, middle), small);
@@ -239,6 +267,7 @@ HWY_EXPORT(rms_norm_rows);
 HWY_EXPORT(layer_norm_rows);
 HWY_EXPORT(group_norm_row);
 HWY_EXPORT(sum_all);
+HWY_EXPORT(largest_at);
 HWY_EXPORT(softmax_rows);
 HWY_EXPORT(silu_times_all);
 HWY_EXPORT(exp_row);
@@ -258,6 +287,9 @@ void group_norm(const GroupNorm& g, const float* x, float* y, float* stats) {
   HWY_DYNAMIC_DISPATCH(group_norm_row)(g, x, y, stats);
 }
 float sum_of(const float* x, size_t count) { return HWY_DYNAMIC_DISPATCH(sum_all)(x, count); }
+size_t find_largest(const float* x, size_t count) {
+  return HWY_DYNAMIC_DISPATCH(largest_at)(x, count);
+}
 void softmax(const float* x, size_t rows, size_t width, float* y) {
   HWY_DYNAMIC_DISPATCH(softmax_rows)(x, rows, width, y);
 }

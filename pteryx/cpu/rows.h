@@ -26,6 +26,9 @@ struct GroupNorm {
 };
 void group_norm(const GroupNorm& g, const float* x, float* y, float* stats);
 float sum_of(const float* x, size_t count);
+// Where the largest of finite numbers is first; `count` where there are none, or one that is not
+// finite.
+size_t find_largest(const float* x, size_t count);
 // Rows that are all minus infinity become NaN.
 void softmax(const float* x, size_t rows, size_t width, float* y);
 // y = gate / (1 + exp(-gate)) * up.

@@ -57,6 +57,26 @@ std::vector<float> with_rests(std::vector<float> x, size_t width) {
   return x;
 }
 
+TEST(Rows, TheFirstOfTheLargestIsFound) {
+  for_each_target([&] {
+    EXPECT_EQ(find_largest(nullptr, 0), 0U);
+    for (const size_t width : kWidths) {
+      std::vector<float> x = normal_floats(width, 7);
+      for (const size_t at : {size_t{0}, width / 2, width - 1}) {
+        x[at] = *std::ranges::max_element(x) + (at == 0 ? 1.0F : 0.0F);  // the same from then on
+        EXPECT_EQ(find_largest(x.data(), width), 0U) << width;
+        std::vector<float> alone(width, std::numeric_limits<float>::lowest());
+        alone[at] = -3;
+        EXPECT_EQ(find_largest(alone.data(), width), at) << width;
+        for (const float odd : {kInf, -kInf, kNan}) {
+          alone[at] = odd;
+          EXPECT_EQ(find_largest(alone.data(), width), width) << width << " " << odd;
+        }
+      }
+    }
+  });
+}
+
 TEST(Rows, RmsNormMatchesPlainLoops) {
   for (const size_t width : kWidths) {
     const std::vector<float> weight = normal_floats(width, 2);

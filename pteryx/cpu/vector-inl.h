@@ -34,10 +34,9 @@ using Ints = hn::ScalableTag<int32_t>;
 using Words = hn::ScalableTag<uint32_t>;
 using Shorts = hn::ScalableTag<int16_t>;
 using FourFloats = hn::FixedTag<float, 4>;
-using FourWords = hn::FixedTag<uint32_t, 4>;
 inline constexpr size_t kLanes = hn::MaxLanes(Floats());
 // Registers for a tile of f32 sums, and for one of i32 sums (which takes two for each on NEON).
-#if HWY_TARGET == HWY_AVX3
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
 inline constexpr size_t kTileVectors = 4;
 #else
 inline constexpr size_t kTileVectors = 2;
@@ -70,12 +69,18 @@ HWY_INLINE hn::Vec<FourFloats> add_blocks(D d, V v) {
 // Loads `count` values, fewer than a vector has; the rest is zero.
 template <class D>
 HWY_INLINE hn::Vec<D> load_part(D d, const hn::TFromD<D>* from, size_t count) {
+#if !HWY_MEM_OPS_MIGHT_FAULT
+  if constexpr (sizeof(hn::TFromD<D>) == 4) return hn::MaskedLoad(hn::FirstN(d, count), d, from);
+#endif
   HWY_ALIGN hn::TFromD<D> lanes[hn::MaxLanes(d)] = {};
   std::memcpy(static_cast<void*>(lanes), from, count * sizeof(lanes[0]));
   return hn::Load(d, lanes);
 }
 template <class D>
 HWY_INLINE void store_part(hn::Vec<D> v, D d, hn::TFromD<D>* to, size_t count) {
+#if !HWY_MEM_OPS_MIGHT_FAULT
+  if constexpr (sizeof(hn::TFromD<D>) == 4) return hn::BlendedStore(v, hn::FirstN(d, count), d, to);
+#endif
   HWY_ALIGN hn::TFromD<D> lanes[hn::MaxLanes(d)];
   hn::Store(v, d, lanes);
   std::memcpy(static_cast<void*>(to), lanes, count * sizeof(lanes[0]));
@@ -137,24 +142,35 @@ HWY_INLINE void multiply_rows(size_t rows, const float* HWY_RESTRICT a, size_t a
   if (rows == 1) multiply_tile<1, kVectors>(a, a_row, b, b_row, depth, c, c_row);
 }
 
-// to[word, column] = from[column, word] for `columns` (a multiple of four) rows of 32-bit words, of
-// which there are `bytes` bytes; the last word, and words up to the next four, are filled with 0.
-// Rows of `from` past `from_rows` are taken to be the last one.
+// 16 bytes of each of kLanes / 4 rows, as one vector. Past `bytes` they are 0.
+template <class D>
+HWY_INLINE hn::Vec<D> load_blocks(D d, const uint8_t* const* rows, size_t at, size_t bytes) {
+  if constexpr (hn::MaxLanes(d) > 4) {
+    const hn::Half<D> half;
+    const auto low = load_blocks(half, rows, at, bytes);
+    const auto high = load_blocks(half, rows + hn::MaxLanes(half), at, bytes);
+    return hn::Combine(d, high, low);
+  } else {
+    const hn::Repartition<uint8_t, D> d8;
+    return hn::BitCast(
+        d, at + 16 <= bytes ? hn::LoadU(d8, *rows + at) : load_part(d8, *rows + at, bytes - at));
+  }
+}
+
+// to[word, column] = from[column, word] for `columns` (a multiple of kLanes) rows of 32-bit words,
+// of which there are `bytes` bytes; the last word, and words up to the next four, are filled with
+// 0. Rows of `from` past `from_rows` are taken to be the last one.
 HWY_INLINE void transpose_words(const uint8_t* HWY_RESTRICT from, size_t from_row, size_t from_rows,
                                 size_t bytes, uint32_t* HWY_RESTRICT to, size_t columns) {
-  const hn::FixedTag<uint8_t, 16> d8;
-  const FourWords d;
-  const hn::Repartition<uint64_t, FourWords> d64;
-  for (size_t column = 0; column < columns; column += 4) {
-    const uint8_t* row[4];
-    for (size_t r = 0; r < 4; ++r)
+  const Words d;
+  const hn::Repartition<uint64_t, Words> d64;
+  for (size_t column = 0; column < columns; column += kLanes) {
+    const uint8_t* row[kLanes];
+    for (size_t r = 0; r < kLanes; ++r)
       row[r] = from + (column + r < from_rows ? column + r : from_rows - 1) * from_row;
     for (size_t at = 0; at < bytes; at += 16) {
-      hn::Vec<FourWords> v[4];
-      PTERYX_UNROLL for (size_t r = 0; r < 4; ++r) {
-        v[r] = hn::BitCast(d, at + 16 <= bytes ? hn::LoadU(d8, row[r] + at)
-                                               : load_part(d8, row[r] + at, bytes - at));
-      }
+      hn::Vec<Words> v[4];
+      PTERYX_UNROLL for (size_t r = 0; r < 4; ++r) v[r] = load_blocks(d, row + r, at, bytes);
       const auto a = hn::BitCast(d64, hn::InterleaveLower(d, v[0], v[1]));
       const auto b = hn::BitCast(d64, hn::InterleaveLower(d, v[2], v[3]));
       const auto e = hn::BitCast(d64, hn::InterleaveUpper(d, v[0], v[1]));

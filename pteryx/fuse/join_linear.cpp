@@ -58,6 +58,10 @@ bool can_join(const Graph& g, const Layer& l, const Uses& uses) {
   // Float weights are read once either way, and results that nothing takes in are copied apart.
   if (l.scales == kNoValue) return plain_float(w) && is_taken(g, l.y, uses);
   const Tensor* s = constant(g, l.scales, uses);
+  if (l.minimums != kNoValue) {
+    const Tensor* z = constant(g, l.minimums, uses);
+    if (z == nullptr || s == nullptr || z->max != s->max || z->dtype != s->dtype) return false;
+  }
   return plain_float(s) && s->max.rank() == (l.group == kNoValue ? 1 : 2) &&
          s->max.back() >= w->max[0];
 }
@@ -76,7 +80,7 @@ bool alike(const Graph& g, const Layer& a, const Layer& b) {
   };
   if (a.ops != b.ops || a.x != b.x || !same_literal(g, a.group, b.group) ||
       !same_type(a.weight, b.weight) || !same_type(a.scales, b.scales) ||
-      !same_type(a.bias, b.bias) || !same_type(a.y, b.y))
+      !same_type(a.minimums, b.minimums) || !same_type(a.bias, b.bias) || !same_type(a.y, b.y))
     return false;
   return g.tensor(a.weight)->max[1] == g.tensor(b.weight)->max[1] &&
          (a.group == kNoValue || g.tensor(a.scales)->max[0] == g.tensor(b.scales)->max[0]);
@@ -179,7 +183,8 @@ class Joiner {
     for (const Layer& l : members)
       parts.push_back({g_.tensor(l.*which), g_.tensor(l.weight)->max[0]});
     const size_t rank = parts[0].tensor->max.rank();
-    auto t = joined_constant(parts, which == &Layer::scales ? rank - 1 : 0);
+    const bool by_column = which == &Layer::scales || which == &Layer::minimums;
+    auto t = joined_constant(parts, by_column ? rank - 1 : 0);
     if (!t) return std::nullopt;
     return g_.add(*std::move(t), g_.labels[index(members[0].*which)] + " and others");
   }
@@ -187,9 +192,11 @@ class Joiner {
   bool replace(uint32_t node, const std::vector<Layer>& members) {
     const auto weight = joined(members, &Layer::weight);
     const auto scales = joined(members, &Layer::scales);
+    const auto minimums = joined(members, &Layer::minimums);
     const auto bias = joined(members, &Layer::bias);
     Node& n = g_.nodes[node];
-    if (!weight || !scales || !bias || !make_product(g_, n, ops_, most_bytes_)) return false;
+    if (!weight || !scales || !minimums || !bias || !make_product(g_, n, ops_, most_bytes_))
+      return false;
     ValueList results;
     IntList widths;
     for (const Layer& l : members) {
@@ -198,6 +205,7 @@ class Joiner {
     }
     set_argument(n, "weight", *weight);
     if (*scales != kNoValue) set_argument(n, "scales", *scales);
+    if (*minimums != kNoValue) set_argument(n, "minimums", *minimums);
     if (*bias != kNoValue) set_argument(n, "bias", *bias);
     set_argument(n, "widths", g_.add(std::move(widths), "widths"));
     set_argument(n, "y", g_.add(std::move(results), "results"));

@@ -1,4 +1,5 @@
-// Scales that only products with 4-bit weights read. SPDX-License-Identifier: BSD-3-Clause
+// Scales and minimums that only products with 4-bit weights read. SPDX-License-Identifier:
+// BSD-3-Clause
 #include "pteryx/fuse/calls.h"
 #include "pteryx/fuse/passes.h"
 #include "pteryx/fuse/uses.h"
@@ -9,12 +10,19 @@ namespace pteryx::fuse {
 using namespace graph;  // NOLINT(google-build-using-namespace): the graph is what passes are about
 namespace {
 
-// Where a node takes scales in blocks of eight columns; kNoValue elsewhere.
-ValueId scales_of(const Node& n, bool& product) {
-  if (n.op == nullptr) return kNoValue;
-  product = ops::op(*n.op).family == "qlinear" && argument(n, "group_size") != kNoValue;
-  const bool table = is_call(n, "et_vk.embedding_q4gsw.default");
-  return product || table ? argument(n, "scales") : kNoValue;
+// What a node takes in blocks of eight columns; kNoValue elsewhere.
+struct Taken {
+  bool product = false;
+  ValueId scales = kNoValue;
+  ValueId minimums = kNoValue;
+};
+Taken taken_by(const Graph& g, const Node& n) {
+  if (n.op == nullptr) return {};
+  const bool product = ops::op(*n.op).family == "qlinear" && argument(n, "group_size") != kNoValue;
+  if (!product && !is_call(n, "et_vk.embedding_q4gsw.default")) return {};
+  const ValueId minimums = argument(n, "minimums");
+  const bool any = minimums != kNoValue && g.tensor(minimums) != nullptr;
+  return {product, argument(n, "scales"), any ? minimums : kNoValue};
 }
 
 // [groups, columns] as the file has them; where both dims are equal, a table may mean them the
@@ -27,25 +35,30 @@ bool is_plain(const Tensor* t) {
 
 }  // namespace
 
-std::vector<ValueId> layer_scales(const Graph& g) {
+LayerScales layer_scales(const Graph& g) {
   std::vector<bool> of_product(g.values.size());
+  std::vector<bool> of_minimums(g.values.size());
   std::vector<bool> other(g.values.size());
+  LayerScales found;
   for (const Node& n : g.nodes) {
-    bool product = false;
-    const ValueId scales = scales_of(n, product);
+    const Taken t = taken_by(g, n);
     for (const ValueId arg : n.args) {
       for_each_value(g, arg, [&](ValueId id) {
-        if (id != scales) other[index(id)] = true;
+        if (id != t.scales && id != t.minimums) other[index(id)] = true;
       });
     }
-    if (scales != kNoValue && product) of_product[index(scales)] = true;
+    if (t.scales != kNoValue && t.product) of_product[index(t.scales)] = true;
+    if (t.minimums == kNoValue) continue;
+    of_minimums[index(t.minimums)] = true;
+    found.pairs.push_back({t.scales, t.minimums});
   }
   for (const auto* ids : {&g.inputs, &g.outputs}) {
     for (const ValueId id : *ids) other[index(id)] = true;
   }
-  std::vector<ValueId> found;
   for (uint32_t v = 0; v < g.values.size(); ++v) {
-    if (of_product[v] && !other[v] && is_plain(g.tensor(ValueId{v}))) found.push_back(ValueId{v});
+    const ValueId id{v};
+    if (other[v] || !(of_product[v] || of_minimums[v]) || !is_plain(g.tensor(id))) continue;
+    (of_product[v] ? found.scales : found.minimums).push_back(id);
   }
   return found;
 }

@@ -1,6 +1,7 @@
 // A layer of a Llama model, as exporters write it: what becomes of it, and what is left alone where
 // a pattern does not match.
 // SPDX-License-Identifier: BSD-3-Clause
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,8 @@ constexpr int64_t kContext = 32;
 struct Layer {
   Graph g;
   uint64_t end = 0;
+  bool minimums = false;            // of all layers with 4-bit weights
+  std::map<ValueId, ValueId> sums;  // over groups, by x
 
   ValueId tensor(const Dims& dims) { return g.add(Tensor{.dtype = DType::kF32, .max = dims}, ""); }
   ValueId constant(DType t, const Dims& dims) {
@@ -52,6 +55,27 @@ struct Layer {
     node("et_vk.linear_q4gsw.default",
          {x, constant(DType::kU8, {n, k / 2}), constant(DType::kF32, {k / 32, n}),
           g.add(int64_t{32}, ""), bias ? constant(DType::kF32, {n + 4}) : none(), y});
+    return minimums ? with_minimums(x, k, y) : y;
+  }
+  // As files have them: the product of the sums of x with a constant, added to y.
+  ValueId with_minimums(ValueId x, int64_t k, ValueId y) {
+    const int64_t n = g.tensor(y)->max.back();
+    const auto [of_x, fresh] = sums.try_emplace(x);
+    if (fresh) {
+      const ValueId total = tensor({kRows, k / 32, 1});
+      node("aten.sum.dim_IntList", {sized_view(x, {kRows, k / 32, 32}), g.add(IntList{{2}}, ""),
+                                    g.add(true, ""), none(), total});
+      of_x->second = sized_view(total, {kRows, k / 32});
+    }
+    const ValueId product = tensor({kRows, n});
+    node("aten.mm.default", {of_x->second, constant(DType::kF32, {k / 32, n}), product});
+    const ValueId all = tensor({1, kRows, n});
+    node("aten.add.Tensor", {y, sized_view(product, {1, kRows, n}), g.add(int64_t{1}, ""), all});
+    return all;
+  }
+  ValueId sized_view(ValueId x, const Dims& dims) {
+    const ValueId y = tensor(dims);
+    node("aten.view_copy.default", {x, g.add(IntList{{dims.begin(), dims.end()}}, ""), y});
     return y;
   }
   ValueId view(ValueId x, const Dims& dims) {
@@ -180,6 +204,24 @@ TEST(Layer, OfOtherModelsIsFiveNodes) {
       ASSERT_EQ(joined != nullptr, bias);
       if (!bias) continue;
       EXPECT_EQ(joined->max, Dims{(kHeads + 2 * kKvHeads) * kSize});
+    }
+  }
+}
+
+// With the minimums of all its weights, joined as the scales are.
+TEST(Layer, WithMinimumsIsFiveNodes) {
+  for (const bool halves : {false, true}) {
+    Layer l;
+    l.minimums = true;
+    l.build({.halves = halves, .bias = halves});
+    EXPECT_EQ(l.run(), kFive);
+    for (const size_t i : {0U, 3U, 4U, 5U}) {
+      const Tensor* scales = l.g.tensor(argument(l.g.nodes[i], "scales"));
+      const Tensor* own = l.g.tensor(argument(l.g.nodes[i], "minimums"));
+      ASSERT_NE(own, nullptr) << i;
+      EXPECT_EQ(own->max, scales->max) << i;
+      EXPECT_EQ(own->data.size(), scales->data.size()) << i;
+      EXPECT_NE(own->data, scales->data) << i;
     }
   }
 }

@@ -9,6 +9,7 @@ std::vector<SplitWeight> run_passes(Graph& g, const OpLookup& ops, const PassOpt
   if (options.fuse && !g.has_jumps) {
     drop_narrowing(g);
     undo_casts(g, ops);  // before patterns that stop at them
+    take_minimums(g, ops, options.most_constant_bytes / 16 * 16);  // before products become layers
     fuse_silu(g, ops);
     fuse_attention(g, ops);
     simplify_movement(g, ops);  // with what attention has made

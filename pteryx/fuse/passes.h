@@ -57,6 +57,9 @@ void simplify_norms(Graph& g, const OpLookup& ops);
 
 // Constants of types that the GPU does not hold, cast to floats: the result is a constant.
 void fold_casts(Graph& g);
+// A layer with 4-bit weights, and the product of its minimums with the sums of x over groups ->
+// one node. Not with constants of more than `most_bytes`.
+void take_minimums(Graph& g, const OpLookup& ops, uint64_t most_bytes);
 // Quantised linear layers over one x -> one node; y = layer(x) followed by y + r -> one node.
 // Neither with weights of more than `most_bytes`.
 void join_linear(Graph& g, const OpLookup& ops, uint64_t most_bytes);
@@ -77,8 +80,18 @@ std::vector<SplitWeight> split_rows(Graph& g, const OpLookup& ops, uint64_t most
 bool keep_all_logits(Graph& g);
 
 // Constants [groups, columns] of f32 that nothing reads but products with 4-bit weights and the
-// tables they share them with, as scales: these take them as [columns / 8, groups, 8], too.
-std::vector<ValueId> layer_scales(const Graph& g);
+// tables they share them with, as scales, and those that go with them as minimums: these take them
+// as [columns / 8, groups, 8], too, but scales and minimums of a product only together.
+struct LayerScales {
+  std::vector<ValueId> scales;
+  std::vector<ValueId> minimums;
+  struct Pair {
+    ValueId scales = kNoValue;
+    ValueId minimums = kNoValue;
+  };
+  std::vector<Pair> pairs;  // of every product with minimums, among the above or not
+};
+LayerScales layer_scales(const Graph& g);
 
 struct CacheTypes {
   uint32_t of_type = 0;  // caches that are of the type now

@@ -24,6 +24,7 @@ bool is_tensor(const Graph& g, ValueId id) { return id != kNoValue && g.tensor(i
 bool has_tensors(const Graph& g, const Layer& l) {
   return is_tensor(g, l.x) && is_tensor(g, l.weight) && is_tensor(g, l.y) &&
          (l.scales == kNoValue || is_tensor(g, l.scales)) &&
+         (l.minimums == kNoValue || is_tensor(g, l.minimums)) &&
          (l.bias == kNoValue || is_tensor(g, l.bias));
 }
 
@@ -45,6 +46,7 @@ std::optional<Layer> layer_of(const Graph& g, const Node& n) {
           .weight = given(g, n, "weight"),
           .scales = given(g, n, "scales"),
           .group = given(g, n, "group_size"),
+          .minimums = given(g, n, "minimums"),
           .bias = given(g, n, "bias"),
           .y = given(g, n, "y")};
   if (is_call(n, ops->layer)) return has_tensors(g, l) ? std::optional(l) : std::nullopt;

@@ -24,14 +24,15 @@ inline constexpr ProductOps kProductOps[] = {
 // Which of these a node is as a product; null: none.
 const ProductOps* product_of(const graph::Node& n);
 
-// A layer: as it came, or a product with one result that has taken in a bias at most. kNoValue:
-// there is none.
+// A layer: as it came, or a product with one result that has taken in minimums and a bias at most.
+// kNoValue: there is none.
 struct Layer {
   const ProductOps* ops = nullptr;
   graph::ValueId x = graph::kNoValue;
   graph::ValueId weight = graph::kNoValue;
   graph::ValueId scales = graph::kNoValue;
   graph::ValueId group = graph::kNoValue;
+  graph::ValueId minimums = graph::kNoValue;
   graph::ValueId bias = graph::kNoValue;
   graph::ValueId y = graph::kNoValue;
 };

@@ -190,6 +190,7 @@ void rotate_products(Graph& g, const OpLookup& ops) {
                                  of_product("weight"),
                                  of_product("scales"),
                                  of_product("group_size"),
+                                 of_product("minimums"),
                                  of_product("bias"),
                                  {"freqs_cos", f->cos.table},
                                  {"freqs_sin", f->sin.table},

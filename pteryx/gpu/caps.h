@@ -34,7 +34,10 @@ struct Caps {
   bool timestamps = false;
   double timestamp_ns = 1;  // of one tick
   bool software = false;    // a CPU pretending
-  bool cpu = false;         // no GPU at all: host memory and no shaders, see cpu_device.h
+  // Compiles large kernels in minutes, and takes gigabytes for it, as the software GPU of Chromium
+  // does: small ones are taken instead where there are some.
+  bool slow_compiler = false;
+  bool cpu = false;  // no GPU at all: host memory and no shaders, see cpu_device.h
   // The library checks every access of a shader to memory: always in browsers, and natively where
   // DeviceOptions ask for it. Kernels are correct either way, and chosen by what it costs.
   bool bounds_checks = true;

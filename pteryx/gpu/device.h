@@ -202,7 +202,9 @@ struct DeviceOptions {
   // software driver is among the adapters if the Vulkan loader finds it.
   std::string adapter = {};
   std::string provider = {};  // "dawn" or "wgpu"; "": the first of them that has what is asked for
-  std::string library = {};   // path of a WebGPU library to use, whatever the provider; "": none
+  // Path of the WebGPU library to use, whatever the provider; "": that of the provider, or of any.
+  // "none": no library is opened, as if there were none.
+  std::string library = {};
   // Capabilities to mask and limits to lower, such as "f16,max_binding_bytes=4MiB"; see mask_caps.
   std::string disable = {};
   // Lets the WebGPU library check every access of a shader to memory, which no shader here needs
@@ -217,7 +219,8 @@ struct DeviceOptions {
 // Opens a provider and an adapter. Errors: kDevice with what was tried, kInvalidArgument for a
 // provider or a capability that there is not.
 Result<std::shared_ptr<Device>> open_device(const DeviceOptions& options = {});
-// The same, and the CPU (cpu_device.h) where the options name no adapter and no GPU can be used.
+// The same, and the CPU (cpu_device.h) where the options name no adapter and no GPU can be used. A
+// library or provider that they name has to be one that can be opened.
 Result<std::shared_ptr<Device>> open_gpu_or_cpu(const DeviceOptions& options = {});
 
 // What `pteryx doctor` shows: every adapter of every provider, or of the library in the options,

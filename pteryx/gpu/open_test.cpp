@@ -8,6 +8,7 @@
 #include "pteryx/gpu/device.h"
 #include "pteryx/gpu/environment.h"
 #include "pteryx/gpu/native/blocking.h"
+#include "pteryx/gpu/native/broken_libraries.h"
 #include "pteryx/gpu/testing/compute.h"
 
 namespace pteryx::gpu {
@@ -36,9 +37,24 @@ TEST(Open, SoftwareOnlyWhereItIsAskedFor) {
 }
 
 TEST(Open, TheCpuWhereThereIsNoLibrary) {
-  const auto device = open_gpu_or_cpu({.library = "/nowhere/libwebgpu.so"});
+  const auto device = open_gpu_or_cpu({.library = "none"});
   ASSERT_TRUE(device.ok()) << device.status().message();
   EXPECT_TRUE((*device)->caps().cpu);
+  EXPECT_EQ(broken_libraries({.library = "none"}), "");
+  EXPECT_EQ(open_device({.library = "none"}).status().message(),
+            "no GPU adapter can be used: the WebGPU library to use is 'none'");
+  EXPECT_TRUE(survey({.library = "none"}).empty());
+}
+
+TEST(Open, TheCpuIsNotTakenForALibraryThatIsNamed) {
+  EXPECT_EQ(broken_libraries({}), "");
+  for (const char* library : {"/nowhere/libwebgpu.so", "libm.so.6"}) {
+    const auto device = open_gpu_or_cpu({.library = library});
+    ASSERT_FALSE(device.ok()) << library;
+    EXPECT_EQ(device.status().code(), Code::kDevice);
+    EXPECT_NE(device.status().message().find(library), std::string_view::npos)
+        << device.status().message();
+  }
 }
 
 TEST(Open, TheCpuIsNoAnswerToAWrongQuestion) {

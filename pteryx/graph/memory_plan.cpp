@@ -6,6 +6,8 @@
 #include <numeric>
 #include <queue>
 
+#include "pteryx/base/order.h"
+
 namespace pteryx::graph {
 
 uint64_t SlotPlan::total_bytes() const {
@@ -15,10 +17,9 @@ uint64_t SlotPlan::total_bytes() const {
 SlotPlan assign_slots(std::span<const Lifetime> lifetimes) {
   SlotPlan plan;
   plan.slot.resize(lifetimes.size());
-  std::vector<uint32_t> order(lifetimes.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](uint32_t a, uint32_t b) { return lifetimes[a].first < lifetimes[b].first; });
+  const std::vector<uint32_t> order = sorted_places(lifetimes.size(), [&](uint32_t a, uint32_t b) {
+    return lifetimes[a].first < lifetimes[b].first;
+  });
 
   std::multimap<uint64_t, uint32_t> free_slots;  // by size
   using Busy = std::pair<uint32_t, uint32_t>;    // last node, slot

@@ -134,7 +134,7 @@ void add_copy(std::vector<OpDef>& table) {
                      .args = r.args,
                      .shape = shape,
                      .plan = plan,
-                     .cpu = cpu,
+                     .cpu = decltype(OpDef::cpu)::everywhere(cpu),
                      .casts = r.source == 0,
                      .row = &r});
   }

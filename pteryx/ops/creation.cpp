@@ -169,7 +169,7 @@ Status plan(const Node& n, Plan& p) {
   const Tensor y = n.out();
   const Content content = row(n).content;
   shaders::CreationParams params{.n = u32(y.numel()), .width = u32(y.dim(-1))};
-  std::string content_word = "fill";
+  std::string_view content_word = "fill";
   if (content == Content::kCount) {
     const Count c = count(n);
     params.start = static_cast<float>(c.start.d);
@@ -183,7 +183,7 @@ Status plan(const Node& n, Plan& p) {
     params.bits = element_bits(fill(n).d, y.dtype);
   }
   return p.dispatch(n, {.shader = &shaders::creation,
-                        .options = {{"content", std::move(content_word)}},
+                        .options = {{"content", content_word}},
                         .variant = n.def().name,
                         .bind = {{"y", y}},
                         .params = bytes_of(params),

@@ -150,7 +150,9 @@ TEST(EmbeddingBag, Refuses) {
                "per_sample_weights (value 6) shape: expected [2], got [1]");
   expect_error(refused({.indices = {1}, .offsets = {}, .last = true}),
                "offsets: expected at least 1 with the last, got 0");
-  const auto on_cpu = [&](const Bag& b) { return run(refused(b), Where::kCpu).status().message(); };
+  const auto on_cpu = [&](const Bag& b) {
+    return std::string(run(refused(b), Where::kCpu).status().message());
+  };
   EXPECT_NE(on_cpu({.indices = {1, 2}, .offsets = {0, 2, 1}})
                 .find("offsets: 1 at position 2 is outside [2, 2]"),
             std::string::npos);

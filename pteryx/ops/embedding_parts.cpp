@@ -189,15 +189,16 @@ constexpr Arg kArgs[] = {
     list_in("tables"),    list_in("scales", kFloats), list_in("zero_points"),     number("codes"),
     number("group_size"), number("scales_by_group"),  row_in("indices", kTables), out("y"),
 };
-constexpr OpDef kDef = {.name = "pteryx.embedding_parts",
-                        .args = kArgs,
-                        .shape = shape,
-                        .plan = plan,
-                        .gpu = gpu,
-                        .cpu = cpu};
 
 }  // namespace
 
-void add_embedding_parts(std::vector<OpDef>& table) { table.push_back(kDef); }
+void add_embedding_parts(std::vector<OpDef>& table) {
+  table.push_back({.name = "pteryx.embedding_parts",
+                   .args = kArgs,
+                   .shape = shape,
+                   .plan = plan,
+                   .gpu = gpu,
+                   .cpu = cpu});
+}
 
 }  // namespace pteryx::ops

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "pteryx/ops/few.h"
 #include "pteryx/ops/float_rows.h"
 #include "pteryx/ops/movement.h"
 #include "pteryx/ops/op.h"
@@ -27,7 +28,7 @@ struct Piece {
 struct Join {
   int64_t rows = 1;
   int64_t row = 0;  // elements of a row: the sum of the lengths
-  std::vector<Piece> pieces;
+  Few<Piece, 8> pieces;
 
   void add(const Piece& p) {
     if (p.length == 0) return;

@@ -7,12 +7,22 @@
 
 namespace pteryx::ops {
 
+namespace {
+
+// A step past the last entry is as good as any other that is, and as small as strides need it.
+Result<int64_t> slice_step(const Node& n, size_t arg, int64_t extent) {
+  PTERYX_ASSIGN(const int64_t step, n.integer_or(arg, 1));
+  if (step < 1)
+    return n.fail(Code::kInvalidProgram, fmt::format("step: expected at least 1, got {}", step));
+  return std::min(step, std::max<int64_t>(extent, 1));
+}
+
+}  // namespace
+
 Result<SliceRange> slice_range(const Node& n, size_t start_arg, int64_t extent) {
   PTERYX_ASSIGN(int64_t start, n.integer_or(start_arg, 0));
   PTERYX_ASSIGN(int64_t end, n.integer_or(start_arg + 1, extent));
-  PTERYX_ASSIGN(const int64_t step, n.integer_or(start_arg + 2, 1));
-  if (step < 1)
-    return n.fail(Code::kInvalidProgram, fmt::format("step: expected at least 1, got {}", step));
+  PTERYX_ASSIGN(const int64_t step, slice_step(n, start_arg + 2, extent));
   start = std::clamp<int64_t>(start < 0 ? start + extent : start, 0, extent);
   end = std::clamp<int64_t>(end < 0 ? end + extent : end, 0, extent);
   return SliceRange{start, end > start ? (end - start - 1) / step + 1 : 0, step};
@@ -73,7 +83,7 @@ Result<Source> slice_live(const Node& n) {
   if (!n.is_live(2) && !n.is_live(3)) return slice(n, 0);
   const Dims x = n.in(kX).dims;
   PTERYX_ASSIGN(const size_t dim, n.dim(1, x.rank()));
-  PTERYX_ASSIGN(const int64_t step, n.integer_or(4, 1));
+  PTERYX_ASSIGN(const int64_t step, slice_step(n, 4, x[dim]));
   if (!n.is_live(2)) {
     PTERYX_ASSIGN(int64_t start, n.integer_or(2, 0));
     start = std::clamp<int64_t>(start < 0 ? start + x[dim] : start, 0, x[dim]);

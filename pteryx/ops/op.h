@@ -22,6 +22,7 @@
 #include "pteryx/gpu/grid.h"
 #include "pteryx/graph/graph.h"
 #include "pteryx/ops/arg.h"
+#include "pteryx/ops/cpu_kernel.h"
 #include "pteryx/ops/kernel/expand.h"
 #include "pteryx/ops/shader.h"
 
@@ -373,11 +374,11 @@ struct OpDef {
       {};  // "aten::add.out"; those with "::" leave factory args out
   std::span<const Arg> args;
   Status (*shape)(const Node&, Shapes&) = nullptr;
-  Status (*plan)(const Node&, Plan&) = nullptr;       // null: CPU only
-  bool (*gpu)(const Node&) = nullptr;                 // further conditions for the GPU; null: none
-  Status (*cpu)(const Node&, const Host&) = nullptr;  // null: GPU only
+  Status (*plan)(const Node&, Plan&) = nullptr;  // null: CPU only
+  bool (*gpu)(const Node&) = nullptr;            // further conditions for the GPU; null: none
+  CpuKernel<Status (*)(const Node&, const Host&)> cpu;  // null: GPU only
   // The same with all that a processor has; false: not for this call, and nothing was done.
-  Result<bool> (*fast)(const Node&, const Host&, CpuContext&) = nullptr;
+  CpuKernel<Result<bool> (*)(const Node&, const Host&, CpuContext&)> fast;
   Status (*item)(const Node&, const HostTensor& x, Shapes&) = nullptr;  // OpClass::kItem only
   OpClass op_class = OpClass::kCompute;
   bool casts = false;  // the result has the elements of argument 0, perhaps as another type

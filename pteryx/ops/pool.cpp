@@ -8,19 +8,12 @@
 #include <limits>
 
 #include "pteryx/ops/op.h"
+#include "pteryx/ops/pool.h"
 #include "pteryx/ops/table.h"
 
 namespace pteryx::ops {
+namespace pooling {
 namespace {
-
-enum class Form : uint8_t {
-  kMean,
-  kMeanDivisor,
-  kMax,
-  kMaxIndices,
-  kAdaptiveMean,
-  kAdaptiveMaxIndices
-};
 
 struct Row {
   std::string_view name;
@@ -100,26 +93,7 @@ enum Position {
 constexpr size_t kSize = 1;  // output_size of the adaptive forms
 
 const Row& row(const Node& n) { return *static_cast<const Row*>(n.def().row); }
-bool is_max(Form f) {
-  return f == Form::kMax || f == Form::kMaxIndices || f == Form::kAdaptiveMaxIndices;
-}
-bool is_adaptive(Form f) { return f == Form::kAdaptiveMean || f == Form::kAdaptiveMaxIndices; }
 bool has_indices(Form f) { return f == Form::kMaxIndices || f == Form::kAdaptiveMaxIndices; }
-
-// One axis. `adaptive` windows are cut from sizes alone, the others slide.
-struct Axis {
-  int64_t in = 1;
-  int64_t out = 1;
-  int64_t kernel = 1;
-  int64_t stride = 1;
-  int64_t padding = 0;
-  int64_t dilation = 1;
-};
-// 1-D pooling has a height of 1.
-struct Pool {
-  Axis h;
-  Axis w;
-};
 
 constexpr int64_t kLimit = std::numeric_limits<int32_t>::max();
 
@@ -162,6 +136,8 @@ Status read_sliding(const Node& n, size_t i, Axis& a) {
   return {};
 }
 
+}  // namespace
+
 Result<Pool> read_pool(const Node& n) {
   const Tensor x = n.in(kX);
   const size_t spatial = row(n).spatial;
@@ -186,6 +162,8 @@ Result<Pool> read_pool(const Node& n) {
   return p;
 }
 
+namespace {
+
 Status shape(const Node& n, Shapes& s) {
   PTERYX_ASSIGN(const Pool p, read_pool(n));
   Dims dims = n.in(kX).dims;
@@ -195,12 +173,15 @@ Status shape(const Node& n, Shapes& s) {
   return has_indices(row(n).form) ? s.set(1, dims) : Status();
 }
 
-// The second result may be unused.
+}  // namespace
+
 bool wants_indices(const Node& n) {
   if (!has_indices(row(n).form)) return false;
   const ValueId id = n.out_id(1);
   return id != graph::kNoValue && n.graph().tensor(id) != nullptr;
 }
+
+namespace {
 
 // The shader counts positions, and cuts adaptive windows, in 32 bits.
 bool fits_shader(const Axis& a, bool adaptive) {
@@ -216,51 +197,57 @@ bool gpu(const Node& n) {
   return !p.ok() || (fits_shader(p->h, adaptive) && fits_shader(p->w, adaptive));
 }
 
-// What a mean is divided by.
-std::string divisor(const Node& n) {
+}  // namespace
+
+Form form_of(const Node& n) { return row(n).form; }
+
+Divisor divisor(const Node& n) {
   const Form f = row(n).form;
-  if (f == Form::kMeanDivisor && n.has(kDivisor)) return "given";
-  return !is_max(f) && !is_adaptive(f) && n.flag(kIncludePad) ? "window" : "area";
+  if (f == Form::kMeanDivisor && n.has(kDivisor)) return {DivisorKind::kGiven, n.number(kDivisor)};
+  const bool window = !is_max(f) && !is_adaptive(f) && n.flag(kIncludePad);
+  return {window ? DivisorKind::kWindow : DivisorKind::kArea, 1};
 }
+
+namespace {
+
+// As the shader has them.
+constexpr std::array<const char*, 3> kDivisorNames = {"given", "window", "area"};
 
 Status plan(const Node& n, Plan& p) {
   PTERYX_ASSIGN(const Pool pool, read_pool(n));
   const Tensor y = n.out();
   const Form f = row(n).form;
-  const shaders::PoolParams params{
-      .in_h = u32(pool.h.in),
-      .in_w = u32(pool.w.in),
-      .out_h = u32(pool.h.out),
-      .out_w = u32(pool.w.out),
-      .kernel_h = u32(pool.h.kernel),
-      .kernel_w = u32(pool.w.kernel),
-      .stride_h = u32(pool.h.stride),
-      .stride_w = u32(pool.w.stride),
-      .padding_h = u32(pool.h.padding),
-      .padding_w = u32(pool.w.padding),
-      .dilation_h = u32(pool.h.dilation),
-      .dilation_w = u32(pool.w.dilation),
-      .n = u32(y.numel()),
-      .lowest = -std::numeric_limits<float>::infinity(),
-      .divisor = f == Form::kMeanDivisor ? static_cast<float>(n.number_or(kDivisor, 1)) : 1.0F};
+  const shaders::PoolParams params{.in_h = u32(pool.h.in),
+                                   .in_w = u32(pool.w.in),
+                                   .out_h = u32(pool.h.out),
+                                   .out_w = u32(pool.w.out),
+                                   .kernel_h = u32(pool.h.kernel),
+                                   .kernel_w = u32(pool.w.kernel),
+                                   .stride_h = u32(pool.h.stride),
+                                   .stride_w = u32(pool.w.stride),
+                                   .padding_h = u32(pool.h.padding),
+                                   .padding_w = u32(pool.w.padding),
+                                   .dilation_h = u32(pool.h.dilation),
+                                   .dilation_w = u32(pool.w.dilation),
+                                   .n = u32(y.numel()),
+                                   .lowest = -std::numeric_limits<float>::infinity(),
+                                   .divisor = static_cast<float>(divisor(n).given)};
   std::vector<Bind> bind = {{"x", n.in(kX)}, {"y", y}};
   if (wants_indices(n)) bind.push_back({"indices", n.out(1)});
-  return p.dispatch(n, {.shader = &shaders::pool,
-                        .options = {{"result", is_max(f) ? "max" : "mean"},
-                                    {"divisor", divisor(n)},
-                                    {"adaptive", is_adaptive(f) ? 1 : 0},
-                                    {"has_indices", wants_indices(n) ? 1 : 0}},
-                        .variant = is_max(f) ? "max" : "mean",
-                        .bind = std::move(bind),
-                        .params = bytes_of(params),
-                        .grid = per_element(words(y.numel(), y.dtype), p.caps())});
+  return p.dispatch(n,
+                    {.shader = &shaders::pool,
+                     .options = {{"result", is_max(f) ? "max" : "mean"},
+                                 {"divisor", kDivisorNames[static_cast<size_t>(divisor(n).kind)]},
+                                 {"adaptive", is_adaptive(f) ? 1 : 0},
+                                 {"has_indices", wants_indices(n) ? 1 : 0}},
+                     .variant = is_max(f) ? "max" : "mean",
+                     .bind = std::move(bind),
+                     .params = bytes_of(params),
+                     .grid = per_element(words(y.numel(), y.dtype), p.caps())});
 }
 
-struct Span {
-  int64_t begin = 0;
-  int64_t end = 0;
-  int64_t size = 0;
-};
+}  // namespace
+
 Span span(const Axis& a, int64_t o, bool adaptive) {
   if (adaptive) {
     const int64_t begin = o * a.in / a.out;
@@ -273,6 +260,8 @@ Span span(const Axis& a, int64_t o, bool adaptive) {
   while (inside < 0) inside += a.dilation;
   return {inside, std::min(end, a.in), end - begin};
 }
+
+namespace {
 
 // Calls visit(index in the plane) over a window, row by row.
 template <typename F>
@@ -290,12 +279,10 @@ void mean_window(const Node& n, const Pool& p, const HostTensor& x, int64_t plan
     sum += x.number(plane + at);
     ++area;
   });
-  const Form f = row(n).form;
+  const Divisor d = divisor(n);
   double by = static_cast<double>(area);
-  if (f == Form::kMeanDivisor && n.has(kDivisor))
-    by = n.number(kDivisor);
-  else if (!is_adaptive(f) && n.flag(kIncludePad))
-    by = static_cast<double>(h.size * w.size);
+  if (d.kind == DivisorKind::kGiven) by = d.given;
+  if (d.kind == DivisorKind::kWindow) by = static_cast<double>(h.size * w.size);
   y.put(i, area == 0 ? 0.0 : sum / by);
 }
 
@@ -347,16 +334,18 @@ Status cpu(const Node& n, const Host& host) {
 }
 
 }  // namespace
+}  // namespace pooling
 
 void add_pool(std::vector<OpDef>& table) {
-  for (const Row& r : kRows) {
+  for (const pooling::Row& r : pooling::kRows) {
     table.push_back({.name = r.name,
                      .spellings = r.spellings,
-                     .args = args(r.form),
-                     .shape = shape,
-                     .plan = plan,
-                     .gpu = gpu,
-                     .cpu = cpu,
+                     .args = pooling::args(r.form),
+                     .shape = pooling::shape,
+                     .plan = pooling::plan,
+                     .gpu = pooling::gpu,
+                     .cpu = pooling::cpu,
+                     .fast = pooling::fast,
                      .row = &r});
   }
 }

@@ -131,6 +131,7 @@ TEST(SubgroupMatrix, WithBoundsChecksNoMatrixMeetsABuffer) {
         .constant({DType::kU8, {n, k / 2}, {}})
         .in({DType::kF16, {k / 32, n}, {}})
         .integer(32)
+        .none()
         .none();
     residual ? c.in({DType::kF32, {m, n}, {}}) : c.none();
     gated ? c.flag(true) : c.none();

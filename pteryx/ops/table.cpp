@@ -4,24 +4,14 @@
 #include <memory>
 #include <unordered_map>
 
+#include "pteryx/ops/families.h"
+
 namespace pteryx::ops {
 namespace {
 
-constexpr void (*kFamilies[])(std::vector<OpDef>&) = {
-    add_any_all,        add_affine,   add_attention,     add_binary,
-    add_choose_qparams, add_conv,     add_copy,          add_copy_index,
-    add_creation,       add_distance, add_embedding_bag, add_embedding_parts,
-    add_embedding_q4,   add_grid,     add_index,         add_item,
-    add_join,           add_movement, add_matmul,        add_norm,
-    add_batch_norm,     add_pool,     add_put,           add_qlinear,
-    add_reduce,         add_rope,     add_sample,        add_scalars,
-    add_scan,           add_softmax,  add_sort,          add_unary,
-    add_upsample,       add_views,    add_where,
-};
-
 struct Table final : graph::OpLookup {
   Table() {
-    for (const auto family : kFamilies) family(ops);
+    for (const Family family : families()) family(ops);
     for (uint32_t i = 0; i < ops.size(); ++i) {
       add(ops[i].name, i, false);
       for (const std::string_view s : ops[i].spellings)

@@ -60,7 +60,7 @@ TEST(Work, MatrixProducts) {
   // A gate leaves half of the columns.
   EXPECT_EQ(Call("pteryx.linear_q4gsw",
                  {f32({1, 3, 64}), none(), none(), u8({10, 32}), f32({2, 10}), int64_t{32}, none(),
-                  none(), true, none(), graph::IntList{{5}}, f32({1, 3, 5})})
+                  none(), none(), true, none(), graph::IntList{{5}}, f32({1, 3, 5})})
                 .flops(),
             2.0 * 3 * 10 * 64);
 }

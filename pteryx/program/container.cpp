@@ -3,12 +3,12 @@
 #include "pteryx/program/container.h"
 
 #include <algorithm>
-#include <numeric>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "pteryx/base/checked.h"
+#include "pteryx/base/order.h"
 #include "pteryx/program/program_generated.h"
 #include "pteryx/program/reader.h"
 
@@ -112,11 +112,10 @@ Result<std::vector<ByteRange>> read_segments(const pte::Program& program, const 
 }
 
 Status check_overlap(std::span<const ByteRange> segments) {
-  std::vector<uint32_t> order(segments.size());
-  std::iota(order.begin(), order.end(), 0U);
+  std::vector<uint32_t> order = places_of(segments.size());
   std::erase_if(order, [&](uint32_t i) { return segments[i].size == 0; });
-  std::sort(order.begin(), order.end(),
-            [&](uint32_t a, uint32_t b) { return segments[a].offset < segments[b].offset; });
+  sort_places(order,
+              [&](uint32_t a, uint32_t b) { return segments[a].offset < segments[b].offset; });
   for (size_t k = 1; k < order.size(); ++k) {
     const ByteRange& before = segments[order[k - 1]];
     if (segments[order[k]].offset < before.offset + before.size) {

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include <fmt/format.h>
 
 #include "pteryx/base/advance_all.h"
+#include "pteryx/base/order.h"
 #include "pteryx/ops/op.h"
 
 namespace pteryx {
@@ -24,25 +26,73 @@ ConstantId::ConstantId(const graph::Tensor& t)
 
 ConstantBytes::ConstantBytes(const graph::Tensor& t, std::span<const SourcePtr> sources)
     : dims_(t.max), stored_(t.stored.value_or(t.dtype)), dtype_(t.dtype), dim_order_(t.dim_order) {
-  parts_.reserve(t.data.size());
-  for (const ByteRange& r : t.data)
-    parts_.emplace_back(sources[r.source], r.offset, r.size, size_bytes(stored_));
+  std::vector<ByteRange> runs;
+  std::vector<ByteRange> ordered = t.data;
+  std::ranges::sort(ordered);
+  for (const ByteRange& r : ordered) {
+    ByteRange* const last = runs.empty() ? nullptr : &runs.back();
+    const bool follows = last != nullptr && last->source == r.source &&
+                         last->offset + last->size == r.offset &&
+                         last->size % size_bytes(stored_) == 0;
+    if (follows) {
+      last->size += r.size;
+    } else {
+      runs.push_back(r);
+    }
+  }
+  for (const ByteRange& r : t.data) {
+    // The last that begins there or before: of those with its beginning, the largest.
+    constexpr uint64_t kAnySize = std::numeric_limits<uint64_t>::max();
+    const auto run = std::ranges::upper_bound(runs, ByteRange{r.source, r.offset, kAnySize}) - 1;
+    parts_.push_back({static_cast<size_t>(run - runs.begin()), r.offset - run->offset, r.size});
+  }
+  for (const ByteRange& r : runs)
+    fetched_.emplace_back(sources[r.source], r.offset, r.size, size_bytes(stored_));
 }
 
 Result<bool> ConstantBytes::advance() {
   if (there_) return true;
-  PTERYX_ASSIGN(const bool all, advance_all(parts_));
+  PTERYX_ASSIGN(const bool all, advance_all(fetched_));
   if (!all) return false;
-  bytes_ = parts_.front().bytes();
+  bytes_ = part(parts_.front());
   there_ = true;
   if (parts_.size() > 1 && dim_order_.empty() && stored_ == dtype_) {
-    for (const FetchedBytes& part : parts_) apart_.push_back(part.bytes());
+    for (const Part& p : parts_) apart_.push_back(part(p));
     return true;
   }
   if (parts_.size() > 1) join();
   if (!dim_order_.empty()) to_row_major();
   if (stored_ != dtype_) convert();
   return true;
+}
+
+uint64_t ConstantBytes::copied_bytes(const graph::Tensor& t, std::span<const SourcePtr> sources) {
+  const DType stored = t.stored.value_or(t.dtype);
+  uint64_t copied = 0;
+  for (const ByteRange& r : t.data) {
+    const auto lies = sources[r.source]->view(r.offset, r.size);
+    const bool usable = lies && reinterpret_cast<uintptr_t>(lies->data()) % size_bytes(stored) == 0;
+    if (!usable) copied += r.size;
+  }
+  if (t.dim_order.empty() && stored == t.dtype) return copied;
+  return copied + static_cast<uint64_t>(numel(t.max)) * size_bytes(t.dtype);
+}
+
+uint64_t ByteCount::total() {
+  const std::vector<uint32_t> order = sorted_places(
+      ranges_.size(), [&](uint32_t a, uint32_t b) { return ranges_[a] < ranges_[b]; });
+  uint64_t sum = 0;
+  uint64_t end = 0;  // of what was counted of the source
+  const ByteRange* before = nullptr;
+  for (const uint32_t i : order) {
+    const ByteRange& r = ranges_[i];
+    if (before == nullptr || r.source != before->source) end = 0;
+    before = &r;
+    const uint64_t begin = std::max(r.offset, end);
+    end = std::max(end, r.offset + r.size);
+    sum += end - std::min(begin, end);
+  }
+  return sum;
 }
 
 Bytes ConstantBytes::bytes() {
@@ -59,13 +109,12 @@ MutableBytes memory_of(uint64_t size, std::vector<std::max_align_t>& memory) {
 
 void ConstantBytes::join() {
   uint64_t size = 0;
-  for (const FetchedBytes& part : parts_) size += part.bytes().size();
+  for (const Part& p : parts_) size += p.size;
   const MutableBytes out = memory_of(size, memory_);
   uint64_t at = 0;
-  for (const FetchedBytes& part : parts_) {
-    if (part.bytes().empty()) continue;
-    std::memcpy(&out[at], part.bytes().data(), part.bytes().size());
-    at += part.bytes().size();
+  for (const Part& p : parts_) {
+    if (p.size > 0) std::memcpy(&out[at], part(p).data(), p.size);
+    at += p.size;
   }
   bytes_ = out;
 }
@@ -102,15 +151,15 @@ void ConstantBytes::convert() {
   bytes_ = out;
 }
 
-Result<std::vector<std::byte>> narrowed(const graph::Tensor& t, Bytes bytes,
-                                        std::string_view label) {
+Result<std::vector<std::byte>> narrowed(const graph::Tensor& t, Bytes bytes, std::string_view label,
+                                        int64_t first) {
   const ops::HostTensor wide{t.dtype, t.max, const_cast<std::byte*>(bytes.data())};
   std::vector<std::byte> narrow(bytes.size() / 2);
   const ops::HostTensor to{DType::kI32, t.max, narrow.data()};
   for (int64_t i = 0; i < wide.numel(); ++i) {
     if (!fits<int32_t>(wide.integer(i))) {
       return invalid_program(fmt::format("constant {}: element {} is {}, which does not fit i32",
-                                         label, i, wide.integer(i)));
+                                         label, first + i, wide.integer(i)));
     }
     to.put_integer(i, wide.integer(i));
   }

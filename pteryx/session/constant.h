@@ -33,6 +33,8 @@ class ConstantBytes {
 
   // True once bytes() are there. Errors: kIo.
   Result<bool> advance();
+  // What the bytes of a constant will take of memory: 0 where they are used where they lie.
+  static uint64_t copied_bytes(const graph::Tensor& t, std::span<const SourcePtr> sources);
   // In one piece: of what lies in several places, a copy that the first call makes.
   Bytes bytes();
   // Where it lies in several places as it is: those, one behind the other. Else empty.
@@ -43,7 +45,16 @@ class ConstantBytes {
   void to_row_major();
   void convert();
 
-  std::vector<FetchedBytes> parts_;
+  // A part of the constant, in what was fetched.
+  struct Part {
+    size_t fetched = 0;
+    uint64_t offset = 0;
+    uint64_t size = 0;
+  };
+  Bytes part(const Part& p) const { return fetched_[p.fetched].bytes().subspan(p.offset, p.size); }
+
+  std::vector<FetchedBytes> fetched_;  // what lies side by side together: few and large reads
+  std::vector<Part> parts_;
   Dims dims_;
   DType stored_;
   DType dtype_;
@@ -55,10 +66,20 @@ class ConstantBytes {
 };
 
 // The bytes of an i64 tensor as the GPU has them: only indices are i64 there. Errors:
-// kInvalidProgram for a value that does not fit i32, with `label`.
-Result<std::vector<std::byte>> narrowed(const graph::Tensor& t, Bytes bytes,
-                                        std::string_view label);
+// kInvalidProgram for a value that does not fit i32, with `label`; elements count from `first`.
+Result<std::vector<std::byte>> narrowed(const graph::Tensor& t, Bytes bytes, std::string_view label,
+                                        int64_t first = 0);
 
 bool is_zero(Bytes bytes);
+
+// Bytes of the sources, each counted once however often it is added.
+class ByteCount {
+ public:
+  void add(const ByteRange& range) { ranges_.push_back(range); }
+  uint64_t total();
+
+ private:
+  std::vector<ByteRange> ranges_;
+};
 
 }  // namespace pteryx

@@ -1,10 +1,13 @@
 // Sessions on the device of machines without a GPU. SPDX-License-Identifier: BSD-3-Clause
 #include <cmath>
+#include <filesystem>
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "pteryx/cpu/processors.h"
 #include "pteryx/gpu/cpu_device.h"
 #include "pteryx/gpu/testing/compute.h"
 #include "pteryx/pteryx.h"
@@ -47,7 +50,7 @@ TEST(Cpu, NothingIsPlannedUploadedOrSubmitted) {
   }
 }
 
-// Scales and weights stay as the file has them; x and the caches are rounded.
+// Weights stay as the file has them; x, the caches and scales of 4 bits are rounded.
 TEST(Cpu, F16PrecisionRoundsXAndCaches) {
   for (const char* name : {"llm/qwen3_like_q4", "llm/qwen2_like_fp32"}) {
     auto exact = Session::load(fixture(name), {.device = gpu::cpu_device()});
@@ -63,6 +66,79 @@ TEST(Cpu, F16PrecisionRoundsXAndCaches) {
       ASSERT_NEAR(got[i], want[i], 5e-3F * (1 + std::fabs(want[i]))) << name << " " << i;
     EXPECT_LT(asked->methods().front().host_bytes, exact->methods().front().host_bytes) << name;
   }
+}
+
+// All memory is known before: what is used where the file has it, and what is not.
+TEST(Cpu, WeightsStayWhereTheFileHasThem) {
+  for (const char* name : {"llm/qwen3_like_q4", "llm/qwen2_like_fp32", "ops/net_vit"}) {
+    SCOPED_TRACE(name);
+    const auto session = Session::load(fixture(name), {.device = gpu::cpu_device()});
+    ASSERT_TRUE(session.ok()) << session.status().message();
+    const MethodInfo& m = session->methods().front();
+    const MemoryUse& use = session->memory();
+    EXPECT_EQ(use.in_place, m.in_place_bytes);
+    EXPECT_EQ(use.copied, m.copied_bytes);
+    EXPECT_EQ(use.host, m.host_bytes);
+    EXPECT_GT(use.host, 0U);
+    const uint64_t file = std::filesystem::file_size(fixture(name));
+    EXPECT_LE(use.in_place, file);
+    EXPECT_GT(use.in_place, file / 2);
+    EXPECT_LT(use.copied, use.in_place / 20);
+  }
+}
+
+// Scales that are held as f16 are copies, counted once for all methods.
+TEST(Cpu, ScalesInAnotherFormAreCopies) {
+  const std::string path = fixture("llm/qwen3_like_q4");
+  const auto exact = Session::load(path, {.device = gpu::cpu_device()});
+  const auto rounded =
+      Session::load(path, {.device = gpu::cpu_device(), .precision = Precision::kF16});
+  ASSERT_TRUE(exact.ok() && rounded.ok()) << rounded.status().message();
+  const uint64_t scales = exact->memory().in_place - rounded->memory().in_place;
+  EXPECT_GT(scales, 0U);
+  EXPECT_EQ(rounded->memory().copied - exact->memory().copied, scales / 2);
+  EXPECT_EQ(rounded->methods().front().copied_bytes, rounded->memory().copied);
+}
+
+TEST(Cpu, LimitOfMemoryIsThatOfWhatIsAllocated) {
+  const std::string path = fixture("llm/qwen2_like_fp32");
+  const auto all = Session::load(path, {.device = gpu::cpu_device()});
+  ASSERT_TRUE(all.ok()) << all.status().message();
+  const MemoryUse use = all->memory();
+  const uint64_t enough = use.host + use.copied;
+  EXPECT_TRUE(Session::load(path, {.device = gpu::cpu_device(), .memory_limit = enough}).ok());
+  const auto less = Session::load(path, {.device = gpu::cpu_device(), .memory_limit = enough - 1});
+  EXPECT_EQ(less.status().code(), Code::kMemory);
+  EXPECT_EQ(
+      less.status().message(),
+      fmt::format("{} needs {} bytes of memory, the limit is {}: {} for activations and state, "
+                  "{} for weights in another form, 0 for locked files",
+                  path, enough, enough - 1, use.host, use.copied));
+  const uint64_t file = std::filesystem::file_size(path);
+  const auto locked = Session::load(
+      path, {.device = gpu::cpu_device(), .memory_limit = enough + file - 1, .lock = true});
+  EXPECT_EQ(locked.status().code(), Code::kMemory);
+  EXPECT_NE(locked.status().message().find(fmt::format("{} for locked files", file)),
+            std::string_view::npos)
+      << locked.status().message();
+}
+
+TEST(Cpu, ThreadsAreThoseAskedFor) {
+  for (const uint32_t threads : {1U, 3U}) {
+    const auto session =
+        Session::load(fixture("ops/add"), {.device = gpu::cpu_device(), .threads = threads});
+    ASSERT_TRUE(session.ok()) << session.status().message();
+    EXPECT_EQ(session->threads(), threads);
+  }
+  const auto usual = Session::load(fixture("ops/add"), {.device = gpu::cpu_device()});
+  ASSERT_TRUE(usual.ok());
+  EXPECT_EQ(usual->threads(), cpu::usable_cores());
+  const auto absurd = Session::load(
+      fixture("ops/add"), {.device = gpu::cpu_device(), .threads = LoadOptions::kMostThreads + 1});
+  EXPECT_EQ(absurd.status().code(), Code::kInvalidArgument);
+  EXPECT_NE(absurd.status().message().find("threads: expected at most 1024, got 1025"),
+            std::string_view::npos)
+      << absurd.status().message();
 }
 
 TEST(Cpu, IsTakenWhereNoDeviceIsGivenAndNoGpuIsThere) {

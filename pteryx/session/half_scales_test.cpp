@@ -46,6 +46,31 @@ struct Layer {
   const Tensor& tensor() const { return *d.g.tensor(scales); }
 };
 
+// Kernels on the CPU read them where they lie; the same bytes as a GPU gets.
+TEST(HalfScales, AreHeldInMemoryForTheCpu) {
+  Layer layer(some_scales());
+  Layer same(some_scales());
+  HalfScales read(layer.sources);
+  HalfScales held(layer.sources, HalfScales::Kept::kInMemory);
+  Layer other(some_scales());
+  read.convert(other.d.g);
+  held.convert(layer.d.g);
+  held.convert(same.d.g);
+  const uint64_t size = kGroups * kColumns * 2;
+  EXPECT_EQ(layer.tensor().data, same.tensor().data);
+  const Source& source = *held.sources()[layer.tensor().data[0].source];
+  const auto bytes = source.view(0, size);
+  ASSERT_TRUE(bytes.has_value());
+  std::vector<std::byte> want(size);
+  ASSERT_TRUE(read.sources()[other.tensor().data[0].source]->read(0, want).ok());
+  EXPECT_TRUE(std::ranges::equal(*bytes, want));
+  std::vector<std::byte> part(5);
+  ASSERT_TRUE(source.read(3, part).ok());
+  EXPECT_TRUE(std::ranges::equal(part, std::span(want).subspan(3, 5)));
+  EXPECT_FALSE(source.view(size - 1, 2).has_value());
+  EXPECT_FALSE(source.read(size - 1, std::span(part).first(2)).ok());
+}
+
 TEST(HalfScales, ComeInBlocksOfEightColumns) {
   Layer layer(some_scales());
   HalfScales half(layer.sources);
@@ -101,6 +126,79 @@ TEST(HalfScales, StayWhereF16WouldLoseThem) {
     HalfScales(layer.sources).convert(layer.d.g);
     EXPECT_EQ(layer.tensor().dtype, DType::kF16) << good;
   }
+}
+
+// A product with minimums, whose scales and minimums lie one behind the other.
+struct ProductWithMinimums {
+  testing::GraphDraft d;
+  ValueId scales, minimums;
+  std::vector<float> values;
+  std::vector<SourcePtr> sources;
+
+  explicit ProductWithMinimums(std::vector<float> scale_values, std::vector<float> others)
+      : values(std::move(scale_values)) {
+    const uint64_t size = values.size() * 4;
+    values.insert(values.end(), others.begin(), others.end());
+    sources = {std::make_shared<MemorySource>("numbers", std::as_bytes(std::span(values)))};
+    const auto numbers = [&](uint64_t at) {
+      return d.value(
+          Tensor{.dtype = DType::kF32, .max = {kGroups, kColumns}, .data = {{0, at, size}}});
+    };
+    scales = numbers(0);
+    minimums = numbers(size);
+    const ValueId none = d.value(graph::Null{});
+    const ValueId y = d.value(graph::ValueList{{d.tensor({1, kColumns})}});
+    d.call("pteryx.linear_q4gsw", {d.tensor({1, kGroups * kGroupSize}), none, none,
+                                   d.value(Tensor{.dtype = DType::kU8, .max = {kColumns, 48}}),
+                                   scales, d.value(kGroupSize), minimums, none, none, none, none,
+                                   d.value(graph::IntList{{kColumns}}), y});
+  }
+  DType converted(std::vector<uint16_t>* halves = nullptr) {
+    HalfScales half(sources);
+    half.convert(d.g);
+    const Tensor& t = *d.g.tensor(minimums);
+    EXPECT_EQ(t.dtype, d.g.tensor(scales)->dtype);
+    EXPECT_EQ(t.max, d.g.tensor(scales)->max);
+    if (halves != nullptr && t.dtype == DType::kF16) {
+      halves->resize(kGroups * kColumns);
+      const Source& source = *half.sources()[t.data[0].source];
+      EXPECT_TRUE(source.read(0, std::as_writable_bytes(std::span(*halves))).ok());
+    }
+    return t.dtype;
+  }
+};
+
+// However small: next to the scales it counts for nothing.
+TEST(HalfScales, MinimumsGoWithTheirScales) {
+  std::vector<float> minimums = some_scales();
+  minimums[3] = -minimums[3];
+  minimums[7] = 3.1e-5F;
+  minimums[9] = -2.2e-6F;
+  minimums[11] = 1e-9F;
+  minimums[13] = 0;
+  std::vector<uint16_t> halves;
+  ProductWithMinimums p(some_scales(), minimums);
+  ASSERT_EQ(p.converted(&halves), DType::kF16);
+  for (int64_t i = 0; i < kGroups * kColumns; ++i) {
+    const int64_t column = i / 8 / kGroups * 8 + i % 8;
+    const int64_t from = i / 8 % kGroups * kColumns + column;
+    EXPECT_EQ(halves[static_cast<size_t>(i)], float_to_half(minimums[static_cast<size_t>(from)]))
+        << i;
+  }
+}
+
+TEST(HalfScales, ScalesAndMinimumsStayTogether) {
+  std::vector<float> one_small = some_scales();
+  one_small[5] = 1e-6F;
+  std::vector<float> all_small = some_scales();
+  for (float& v : all_small) v *= 1e-3F;
+  std::vector<float> large = some_scales();
+  large[5] = 65520.0F;
+  EXPECT_EQ(ProductWithMinimums(one_small, one_small).converted(), DType::kF16);
+  EXPECT_EQ(ProductWithMinimums(all_small, some_scales()).converted(), DType::kF32);
+  EXPECT_EQ(ProductWithMinimums(some_scales(), all_small).converted(), DType::kF16);
+  EXPECT_EQ(ProductWithMinimums(some_scales(), large).converted(), DType::kF32);
+  EXPECT_EQ(ProductWithMinimums(large, some_scales()).converted(), DType::kF32);
 }
 
 TEST(HalfScales, StayWhereSomethingElseReadsThem) {

@@ -21,6 +21,8 @@ struct Session::Impl {
   std::unique_ptr<exec::ConstantPool> constants;
   std::deque<exec::StateGroup> states;
   std::vector<MethodInfo> infos;
+  MemoryUse memory;
+  size_t threads = 1;
   std::vector<std::unique_ptr<exec::Method>> methods;
 };
 

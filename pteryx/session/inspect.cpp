@@ -12,7 +12,9 @@
 #include "pteryx/ops/schema.h"
 #include "pteryx/ops/table.h"
 #include "pteryx/program/program.h"
+#include "pteryx/session/drawing.h"
 #include "pteryx/session/half_scales.h"
+#include "pteryx/session/host_constants.h"
 
 namespace pteryx {
 namespace {
@@ -64,7 +66,8 @@ ValueInfo describe_value(const Graph& g, ValueId id) {
   return info;
 }
 
-// Which count of an operator a call of it belongs to.
+}  // namespace
+
 uint32_t OperatorUse::* count_of(const Graph& g, const graph::Node& n, const ops::OpDef* def,
                                  const ops::Live& bound, const gpu::Caps& caps) {
   if (def == nullptr || !ops::check_schema(g, n, *def).ok()) return &OperatorUse::unsupported;
@@ -72,6 +75,8 @@ uint32_t OperatorUse::* count_of(const Graph& g, const graph::Node& n, const ops
   if (!caps.cpu && ops::runs_on_gpu(ops::Node(g, n, *def, bound))) return &OperatorUse::gpu;
   return def->cpu != nullptr ? &OperatorUse::cpu : &OperatorUse::unsupported;
 }
+
+namespace {
 
 // Where each node would run, also in a graph that cannot run as a whole.
 std::vector<OperatorUse> count_operators(const Graph& g, const gpu::Caps& caps) {
@@ -112,47 +117,6 @@ std::vector<Weight> list_weights(const Graph& g) {
   return weights;
 }
 
-std::string escape(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out;
-}
-
-std::string to_dot(const Graph& g) {
-  std::string text = fmt::format("digraph \"{}\" {{\n  node [shape=box, fontname=\"Helvetica\"];\n",
-                                 escape(g.method));
-  std::vector<bool> drawn(g.values.size());
-  const auto draw = [&](ValueId id) {
-    if (drawn[graph::index(id)]) return;
-    drawn[graph::index(id)] = true;
-    const graph::Tensor& t = *g.tensor(id);
-    text += fmt::format("  v{} [label=\"{}\\n{} {}\", shape={}];\n", graph::index(id),
-                        escape(g.label(id)), name(t.dtype), to_string(t.max),
-                        t.has_data() || t.state ? "cylinder" : "ellipse");
-  };
-  for (size_t i = 0; i < g.nodes.size(); ++i) {
-    const graph::Node& n = g.nodes[i];
-    text += fmt::format("  n{} [label=\"{}\", style=filled, fillcolor=lightgrey];\n", i,
-                        escape(n.op != nullptr ? n.op->name : n.spelling));
-    for (size_t a = 0; a < n.args.size(); ++a) {
-      const bool result = a + 1 == n.args.size();
-      for_each_tensor(g, n.args[a], [&](ValueId id) {
-        draw(id);
-        text += result ? fmt::format("  n{} -> v{};\n", i, graph::index(id))
-                       : fmt::format("  v{} -> n{};\n", graph::index(id), i);
-      });
-    }
-  }
-  return text + "}\n";
-}
-
-}  // namespace
-
-namespace {
-
 // "softmax:serial" and so on; where there is no such family, the names of those with routes.
 std::vector<std::string> routes_of(std::string_view family) {
   std::vector<std::string> routes;
@@ -190,6 +154,10 @@ Result<ops::PlanContext> make_context(const gpu::Caps& caps, const std::string& 
   return context;
 }
 
+Precision usual_precision(const Graph& g) {
+  return fuse::is_language_model(g) ? Precision::kF16 : Precision::kF32;
+}
+
 MethodInfo describe_method(const Graph& g, const Layout& layout) {
   MethodInfo info;
   info.name = g.method;
@@ -204,27 +172,45 @@ MethodInfo describe_method(const Graph& g, const Layout& layout) {
   }
   info.gpu_bytes = layout.memory.gpu_total();
   info.host_bytes = layout.memory.host;
+  info.in_place_bytes = layout.memory.in_place;
+  info.copied_bytes = layout.memory.copied;
   info.state_bytes = layout.memory.state;
   return info;
 }
 
-Result<bool> is_language_model(const std::string& path,
-                               const std::vector<std::string>& data_files) {
-  PTERYX_ASSIGN(const program::Program program, program::Program::open(path, data_files));
-  const auto is_of_one = [&](std::string_view method) {
-    const program::MethodRecord* const record = program.find(method);
-    if (record == nullptr) return false;
-    const auto graphs = graph::build_graphs(program, std::span(&record, 1), ops::lookup());
-    return graphs.front().ok() && fuse::is_language_model(*graphs.front());
-  };
-  return is_of_one("forward") || (is_of_one("prefill") && is_of_one("decode"));
+namespace {
+
+// Of a method on a machine without a GPU; what cannot run there has none.
+MemoryNeed cpu_memory(const program::Program& program, const program::MethodRecord& record,
+                      Precision precision) {
+  const program::MethodRecord* const one = &record;
+  auto graphs = graph::build_graphs(program, std::span(&one, 1), ops::lookup());
+  if (!graphs.front().ok()) return {};
+  Graph& g = *graphs.front();
+  fuse::run_passes(g, ops::lookup(), {.precision = Precision::kF32});
+  HalfScales scales(program.sources(), HalfScales::Kept::kInMemory);
+  if (precision == Precision::kF16) {
+    fuse::set_cache_type(g, DType::kF16);
+    scales.convert(g);
+  }
+  gpu::Caps caps = planning_caps();
+  caps.cpu = true;
+  auto layout = make_layout(g, {.caps = caps, .precision = precision});
+  if (!layout.ok()) return {};
+  HostConstants constants(scales.sources(), program.sources().size());
+  constants.add(g, *layout);
+  layout->memory.in_place = constants.in_place();
+  layout->memory.copied = constants.copied();
+  return layout->memory;
 }
 
-Result<ProgramReport> inspect(const std::string& path, const InspectOptions& options) {
-  PTERYX_ASSIGN(const program::Program program, program::Program::open(path, options.data_files));
-  PTERYX_ASSIGN(
-      const ops::PlanContext context,
-      make_context(options.limits.value_or(planning_caps()), options.routes, options.precision));
+}  // namespace
+
+Result<ProgramReport> inspect(const program::Program& program, const std::string& path,
+                              const InspectOptions& options) {
+  PTERYX_ASSIGN(ops::PlanContext context,
+                make_context(options.limits.value_or(planning_caps()), options.routes,
+                             options.precision.value_or(Precision::kF32)));
   HalfScales scales(program.sources());
   ProgramReport report{path, program.file_bytes(), program.named_data().size(), {}};
   std::vector<const program::MethodRecord*> records;
@@ -244,11 +230,12 @@ Result<ProgramReport> inspect(const std::string& path, const InspectOptions& opt
       continue;
     }
     m.weights = list_weights(*graph);  // as the file has them
-    fuse::PassOptions passes{.precision = options.precision};
+    context.precision = options.precision.value_or(usual_precision(*graph));
+    fuse::PassOptions passes{.precision = context.precision};
     if (options.limits) passes.most_constant_bytes = most_constant_bytes(*options.limits);
     for (const fuse::SplitWeight& s : fuse::run_passes(*graph, ops::lookup(), passes))
       m.splits.push_back({weight_of(*graph, s.weight), s.parts});
-    if (options.precision == Precision::kF16) {
+    if (context.precision == Precision::kF16) {
       fuse::set_cache_type(*graph, DType::kF16);
       scales.convert(*graph);
     }
@@ -256,10 +243,12 @@ Result<ProgramReport> inspect(const std::string& path, const InspectOptions& opt
     m.operators = count_operators(*graph, context.caps);
     m.metadata = record.instructions.empty() && record.inputs.empty();
     if (options.dot) m.dot = to_dot(*graph);
+    if (options.drawing) m.drawing = draw(*graph, context.caps);
     auto layout = make_layout(*graph, context);
     if (layout.ok()) {
       m.info = describe_method(*graph, *layout);
       m.memory = layout->memory;
+      m.cpu_memory = cpu_memory(program, record, context.precision);
       if (options.limits) m.excess = find_excess(*graph, *layout, *options.limits);
     } else {
       m.info = describe_method(*graph, Layout{});

@@ -198,8 +198,7 @@ std::string nodes_text(std::span<const uint32_t> nodes) {
 
 Status list_method(graph::Graph& g, const KernelOptions& options, HalfScales& scales,
                    std::vector<KernelText>& kernels) {
-  const Precision precision =
-      options.precision.value_or(fuse::is_language_model(g) ? Precision::kF16 : Precision::kF32);
+  const Precision precision = options.precision.value_or(usual_precision(g));
   fuse::run_passes(
       g, ops::lookup(),
       {.most_constant_bytes = most_constant_bytes(options.caps), .precision = precision});

@@ -75,11 +75,15 @@ class Finder {
   std::vector<Excess> found_;
 };
 
-Status first_of(const std::vector<Excess>& found) {
+constexpr size_t kMostNamed = 20;  // of a model whose layers are all too large
+
+Status all_of(const std::vector<Excess>& found) {
   if (found.empty()) return {};
-  const std::string more =
-      found.size() == 1 ? "" : fmt::format("\n  and {} more", found.size() - 1);
-  return memory_error(to_string(found.front()) + more);
+  std::string text = to_string(found.front());
+  for (size_t i = 1; i < std::min(found.size(), kMostNamed); ++i)
+    text += "\n" + to_string(found[i]);
+  if (found.size() > kMostNamed) text += fmt::format("\nand {} more", found.size() - kMostNamed);
+  return unsupported(std::move(text));
 }
 
 }  // namespace
@@ -114,14 +118,14 @@ std::vector<Excess> find_excess(const graph::Graph& g, const Layout& layout,
 }
 
 Status check_limits(const graph::Graph& g, const Layout& layout, const gpu::Caps& caps) {
-  return first_of(find_excess(g, layout, caps));
+  return all_of(find_excess(g, layout, caps));
 }
 
 Status check_plan(const graph::Graph& g, const graph::Node& n, const NodePlan& plan,
                   const gpu::Caps& caps) {
   Finder f(caps);
   f.plan(g, n, plan);
-  return first_of(f.take());
+  return all_of(f.take());
 }
 
 }  // namespace pteryx

@@ -29,7 +29,7 @@ std::string to_string(const Excess& e);
 
 // Everything at its largest, each tensor once.
 std::vector<Excess> find_excess(const graph::Graph& g, const Layout& layout, const gpu::Caps& caps);
-// The same before anything is made. Errors: kMemory with the first that is too large.
+// The same before anything is made. Errors: kUnsupported with all that is too large.
 Status check_limits(const graph::Graph& g, const Layout& layout, const gpu::Caps& caps);
 // What a node needs at live sizes: its temporaries may be larger than at the bound.
 Status check_plan(const graph::Graph& g, const graph::Node& n, const NodePlan& plan,

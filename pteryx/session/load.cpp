@@ -11,6 +11,7 @@
 #include "pteryx/graph/build.h"
 #include "pteryx/ops/table.h"
 #include "pteryx/session/half_scales.h"
+#include "pteryx/session/host_constants.h"
 #include "pteryx/session/impl.h"
 #include "pteryx/session/inspect.h"
 #include "pteryx/session/limits.h"
@@ -36,7 +37,7 @@ struct SessionLoad::Impl {
   std::unique_ptr<Session::Impl> session = std::make_unique<Session::Impl>();
   ops::PlanContext context = {};
   std::vector<Planned> planned = {};
-  std::vector<SourcePtr> sources = {};  // of constants
+  std::vector<SourcePtr> sources = {};  // of constants: the program's, and behind them those made
   MemoryNeed need = {};
   exec::StateGroup* shared_states = nullptr;  // of the methods that share some
   uint64_t uploaded = 0;
@@ -48,7 +49,7 @@ struct SessionLoad::Impl {
   Status during(Status s, std::string_view method) const {
     return std::move(s).during(fmt::format("loading method '{}' of {}", method, name));
   }
-  // In which operands and scales are kept: CPU kernels take both as they are in the file.
+  // In which operands are kept: CPU kernels take them as they are in the file.
   Precision kept_precision() const {
     return session->device->caps().cpu ? Precision::kF32 : options.precision;
   }
@@ -60,6 +61,7 @@ struct SessionLoad::Impl {
   void set_scales();
   Status plan(Planned& p);
   Status add_states(Planned& p);
+  Status check_memory();
   Status make_methods();
 };
 
@@ -125,6 +127,10 @@ Status SessionLoad::Impl::check_options() {
     return invalid_argument(fmt::format("loading {}: kv_cache: expected f32 or f16, got {}", name,
                                         pteryx::name(*options.kv_cache)));
   }
+  if (options.threads > LoadOptions::kMostThreads) {
+    return invalid_argument(fmt::format("loading {}: threads: expected at most {}, got {}", name,
+                                        LoadOptions::kMostThreads, options.threads));
+  }
   session->device = options.device;
   PTERYX_ASSIGN(context,
                 make_context(session->device->caps(), options.testing.routes, options.precision));
@@ -180,8 +186,10 @@ Status SessionLoad::Impl::set_caches() {
 }
 
 void SessionLoad::Impl::set_scales() {
-  HalfScales scales(session->program.sources());
-  if (kept_precision() == Precision::kF16 && options.testing.fuse) {
+  const bool cpu = session->device->caps().cpu;
+  HalfScales scales(session->program.sources(),
+                    cpu ? HalfScales::Kept::kInMemory : HalfScales::Kept::kNowhere);
+  if (options.precision == Precision::kF16 && options.testing.fuse) {
     for (Planned& p : planned) scales.convert(p.graph);
   }
   sources = scales.sources();
@@ -200,6 +208,11 @@ Status SessionLoad::Impl::plan(Planned& p) {
   if (!added.ok()) return during(std::move(added), method);
   need.constants += p.layout.memory.constants;
   need.activations += p.layout.memory.gpu_total() - p.layout.memory.constants;
+  HostConstants constants(sources, session->program.sources().size());
+  constants.add(p.graph, p.layout);
+  p.layout.memory.in_place = constants.in_place();
+  p.layout.memory.copied = constants.copied();
+  need.host += p.layout.memory.host;
   session->infos.push_back(describe_method(p.graph, p.layout));
   session->infos.back().note = p.note;
   return {};
@@ -218,12 +231,35 @@ Status SessionLoad::Impl::add_states(Planned& p) {
   return {};
 }
 
-Status SessionLoad::Impl::make_methods() {
-  for (const exec::StateGroup& group : session->states) need.activations -= group.shared_bytes();
-  if (options.memory_limit != 0 && need.gpu_total() > options.memory_limit) {
+Status SessionLoad::Impl::check_memory() {
+  for (const exec::StateGroup& group : session->states) {
+    need.activations -= group.shared_bytes();
+    need.host -= group.shared_host_bytes();
+  }
+  HostConstants constants(sources, session->program.sources().size());
+  for (const Planned& p : planned) constants.add(p.graph, p.layout);
+  need.in_place = constants.in_place();
+  need.copied = constants.copied();
+  session->memory = {
+      .gpu = need.gpu_total(), .host = need.host, .copied = need.copied, .in_place = need.in_place};
+  if (options.memory_limit == 0) return {};
+  if (!session->device->caps().cpu) {
+    if (need.gpu_total() <= options.memory_limit) return {};
     return memory_error(fmt::format("{} needs {} bytes of GPU memory, the limit is {}", name,
                                     need.gpu_total(), options.memory_limit));
   }
+  uint64_t locked = 0;
+  for (const SourcePtr& source : session->program.sources()) locked += source->size();
+  if (!options.lock) locked = 0;
+  if (need.host_total() + locked <= options.memory_limit) return {};
+  return memory_error(fmt::format(
+      "{} needs {} bytes of memory, the limit is {}: {} for activations and state, {} for weights "
+      "in another form, {} for locked files",
+      name, need.host_total() + locked, options.memory_limit, need.host, need.copied, locked));
+}
+
+Status SessionLoad::Impl::make_methods() {
+  PTERYX_TRY(check_memory());
   session->constants = std::make_unique<exec::ConstantPool>(session->device, std::move(sources));
   session->constants->on_bytes([this](uint64_t bytes) {
     uploaded += bytes;
@@ -232,6 +268,7 @@ Status SessionLoad::Impl::make_methods() {
   for (exec::StateGroup& group : session->states) group.begin(*session->constants);
   exec::CpuKernels kernels{.pool = nullptr, .precision = options.precision};
   if (!options.testing.reference) kernels.pool = cpu::shared_pool(options.threads);
+  session->threads = kernels.pool == nullptr ? 1 : kernels.pool->threads();
   for (Planned& p : planned) {
     session->methods.push_back(std::make_unique<exec::Method>(
         std::move(p.graph), std::move(p.layout),

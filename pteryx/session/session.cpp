@@ -27,6 +27,8 @@ Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
 std::span<const MethodInfo> Session::methods() const { return impl_->infos; }
+const MemoryUse& Session::memory() const { return impl_->memory; }
+size_t Session::threads() const { return impl_->threads; }
 
 Result<Run> Session::start(std::string_view method, std::span<const Value> inputs,
                            const RunOptions& options) {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "pteryx/gpu/cpu_device.h"
 #include "pteryx/gpu/testing/compute.h"
 #include "pteryx/pteryx.h"
 
@@ -95,6 +96,13 @@ TEST(SharedState, ItsMemoryCountsOnce) {
     counted[i] = low;
   }
   constexpr uint64_t kCaches = 4 * 64 * 32 * sizeof(float);
+  uint64_t host[2] = {};
+  for (int i = 0; i < 2; ++i) {
+    const auto session = load(names[i], {.device = gpu::cpu_device()});
+    ASSERT_TRUE(session.ok()) << session.status().message();
+    host[i] = session->memory().host;
+  }
+  EXPECT_EQ(host[0] - host[1], kCaches);
   EXPECT_EQ(created[0] - created[1], kCaches);
   EXPECT_EQ(counted[0] - counted[1], kCaches);
 }

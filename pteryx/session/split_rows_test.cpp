@@ -176,20 +176,15 @@ TEST(SplitRows, LinearOfFloats) {
 
 // What is added to the product is computed, and cut by a node.
 TEST(SplitRows, AddmmOfAComputedSelf) {
-  expect_close("addmm", 64 * kWidth * 4, 1, [](Draft& d) {
-    const ValueId x = d.x({64, 64});
-    const ValueId self = d.tensor({64, 64});
-    d.call("aten.relu.default", {x, self});
-    const ValueId w = d.constant(DType::kF32, {64, 64});
-    d.result("aten.addmm.default", {self, x, w, d.number(1), d.number(1)}, {64, 64});
-  });
-  expect_close("addmm", 16 * kWidth * 4, 4, [](Draft& d) {
-    const ValueId x = d.x({64, 64});
-    const ValueId self = d.tensor({64, 64});
-    d.call("aten.relu.default", {x, self});
-    const ValueId w = d.constant(DType::kF32, {64, 64});
-    d.result("aten.addmm.default", {self, x, w, d.number(1), d.number(1)}, {64, 64});
-  });
+  for (const auto& [rows, parts] : {std::pair(64U, 1U), {16U, 4U}}) {
+    expect_close("addmm", rows * kWidth * 4, parts, [](Draft& d) {
+      const ValueId x = d.x({64, 64});
+      const ValueId self = d.tensor({64, 64});
+      d.call("aten.relu.default", {x, self});
+      const ValueId w = d.constant(DType::kF32, {64, 64});
+      d.result("aten.addmm.default", {self, x, w, d.number(1), d.number(1)}, {64, 64});
+    });
+  }
 }
 
 TEST(SplitRows, LinearOfFourBitGroups) {
@@ -208,6 +203,35 @@ TEST(SplitRows, LinearOfFourBitGroups) {
       }
     }
   }
+}
+
+// One product with minimums where it fits; else the layer and the product of the minimums are cut.
+TEST(SplitRows, LinearOfFourBitGroupsWithMinimums) {
+  const Make linear = [](Draft& d) {
+    const ValueId x = d.x({20, kWidth});
+    const ValueId y = d.tensor({20, kRows});
+    d.call("et_vk.linear_q4gsw.default",
+           {x, d.constant(DType::kU8, {kRows, kWidth / 2}),
+            d.constant(DType::kF32, {kWidth / 32, kRows}), d.number(32), d.none(), y});
+    const auto computed = [&](std::string_view op, std::vector<ValueId> args, const Dims& dims) {
+      d.result(op, std::move(args), dims);
+      return d.g.outputs[0];
+    };
+    const ValueId shape = d.value(graph::IntList{{20, kWidth / 32, 32}});
+    const ValueId groups = computed("aten.view_copy.default", {x, shape}, {20, kWidth / 32, 32});
+    const ValueId last = d.value(graph::IntList{{2}});
+    const ValueId sums = computed("aten.sum.dim_IntList", {groups, last, d.value(false), d.none()},
+                                  {20, kWidth / 32});
+    const ValueId z = d.constant(DType::kF32, {kWidth / 32, kRows});
+    d.result("aten.add.Tensor",
+             {y, computed("aten.mm.default", {sums, z}, {20, kRows}), d.number(1)}, {20, kRows});
+  };
+  const Got whole = run(linear, kAll, "");
+  const Got split = run(linear, 64 * 16, "");
+  EXPECT_TRUE(whole.nodes == 1 && split.parts > 1);
+  ASSERT_EQ(whole.values.size(), split.values.size());
+  for (size_t i = 0; i < whole.values.size(); ++i)
+    EXPECT_NEAR(whole.values[i], split.values[i], 1e-4F * (std::fabs(whole.values[i]) + 1));
 }
 
 // Rows of 6 bytes are bound as 16.

@@ -114,7 +114,7 @@ class State(Batch):
             self.assertEqual(set(line), {"line", "error", "code"})
             self.assertIn(f"line {line['line']}: {line['error']}", result.stderr)
         self.assertEqual([line["error"] for line in failed[:4]],
-                         ["the call: not JSON at byte 3", "expected a JSON object", "method 'forward' takes 1 inputs, got 0",
+                         ["the call: not JSON at byte 2", "expected a JSON object", "method 'forward' takes 1 inputs, got 0",
                           "input 0 of 'forward' type: expected f32, got i64"])
         self.assertIn("none.npy", failed[4]["error"])
         self.assertEqual(failed[5]["error"], "there is no method 'backward'")

@@ -29,8 +29,10 @@ NO_LIBRARY = {"PTERYX_WEBGPU_LIBRARY": "/nonexistent"}  # nothing that needs a G
 
 
 def environment(more=None):
-    """The variables that the tool is started with: of its own only those that choose the GPU, none that keeps shaders, and `more`."""
-    variables = {k: v for k, v in os.environ.items() if not k.startswith("PTERYX_") or k in ("PTERYX_ADAPTER", "PTERYX_PROVIDER")}
+    """The variables that the tool is started with: of its own only those that choose the GPU or instructions of the CPU, none that keeps
+    shaders, and `more`."""
+    kept = ("PTERYX_ADAPTER", "PTERYX_PROVIDER", "PTERYX_CPU_TARGET")
+    variables = {k: v for k, v in os.environ.items() if not k.startswith("PTERYX_") or k in kept}
     return {**variables, "PTERYX_PIPELINE_CACHE": "0", **(more or {})}
 
 

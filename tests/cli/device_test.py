@@ -1,16 +1,19 @@
 """--device and PTERYX_DEVICE: a GPU, the CPU, or whichever there is."""
 # SPDX-License-Identifier: BSD-3-Clause
 import json
+import os
+import resource
+import subprocess
 import unittest
 
 import npy
-from cli import BAD_FILE, LLM, NO_GPU, NO_LIBRARY, OPS, STATE, USAGE, TestCase, case, tool
+from cli import BAD_FILE, LLM, NO_GPU, NO_LIBRARY, OPS, STATE, TOOL, USAGE, TestCase, case, environment, tool
 
 ADD = OPS / "add.pte"
 MODEL = LLM / "qwen3_like_q4.pte"
 # What a machine without a GPU has: no library, or libraries that find no driver.
 FREE = {"PTERYX_ADAPTER": "", "PTERYX_PROVIDER": ""}
-BARE = {**FREE, **NO_LIBRARY}
+BARE = {**FREE, "PTERYX_WEBGPU_LIBRARY": "none"}
 NO_DRIVER = {**FREE, "VK_ICD_FILENAMES": "/nonexistent/driver.json"}
 COMMANDS = (["run", ADD], ["generate", MODEL, "--prompt-ids", "1"], ["chat", MODEL], ["bench", MODEL], ["profile", MODEL],
             ["eval", MODEL, "--ids", "1", "2"], ["verify", OPS])
@@ -52,7 +55,26 @@ class Choice(Device):
             message = self.fail_with(NO_GPU, "run", ADD, *args, env=env)
             self.assertIn("no GPU adapter can be used; tried:\n  dawn: no adapter\n", message)
             self.assertIn("\n  --device cpu runs on the CPU, --adapter software on a software GPU\n", message)
-        self.assertIn("/nonexistent", self.fail_with(NO_GPU, "run", ADD, "--device", "gpu", env=BARE))
+        self.assertIn("/nonexistent", self.fail_with(NO_GPU, "run", ADD, "--device", "gpu", env={**FREE, **NO_LIBRARY}))
+        self.assertIn("the WebGPU library to use is 'none'", self.fail_with(NO_GPU, "run", ADD, "--device", "gpu", env=BARE))
+
+    def test_a_library_that_is_named_is_opened_or_an_error(self):
+        for library in ("/nonexistent", str(ADD)):
+            for args in ([], ["--device", "auto"]):
+                message = self.fail_with(NO_GPU, "run", ADD, *args, env={**FREE, "PTERYX_WEBGPU_LIBRARY": library})
+                self.assertIn(library, message)
+                self.assertIn("using the library that PTERYX_WEBGPU_LIBRARY names", message)
+            self.assertIn("cpu", self.add("--device", "cpu", env={**FREE, "PTERYX_WEBGPU_LIBRARY": library}))
+
+    def test_a_library_that_is_there_and_cannot_be_opened_is_named(self):
+        """With five files open at most, of which the tool has all while it looks for a GPU."""
+        few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (5, 5))
+        result = subprocess.run([TOOL, "inspect", ADD], env=environment(FREE), capture_output=True, text=True, check=False, preexec_fn=few)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        result = subprocess.run([TOOL, "bench", ADD, "-r", "1"], env=environment(FREE), capture_output=True, text=True, check=False, preexec_fn=few)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stderr, r"^pteryx: running on the CPU: WebGPU libraries cannot be opened:\n  dawn: .*libwebgpu_dawn\.so.*\n  wgpu: .*\n$")
+        self.assertRegex(result.stdout, r"^CPU: ")
 
     def test_an_adapter_that_is_not_there_is_an_error(self):
         for adapter in ("voodoo2", "17"):
@@ -122,7 +144,71 @@ class Commands(Device):
         self.assertEqual([e["args"]["name"] for e in events if e["name"] == "thread_name"], ["host"])
 
 
+class Threads(Device):
+    GENERATE = ["generate", MODEL, "--temperature", "0", "--ignore-end", "-n", "4", "--prompt-ids", "1,2,3"]
+
+    def test_how_many(self):
+        usual = self.succeed_json(*self.GENERATE, "--json", env=BARE)
+        doctor = self.succeed_json("doctor", "--json", env=BARE)
+        self.assertEqual(usual["threads"], doctor["cpu"]["threads"])
+        self.assertEqual(self.succeed_json(*self.GENERATE, "--json", "--threads", "0", env=BARE)["threads"], usual["threads"])
+        for threads in (1, 2, 5):
+            report = self.succeed_json(*self.GENERATE, "--json", "--threads", threads, env=BARE)
+            self.assertEqual((report["threads"], report["ids"]), (threads, usual["ids"]))
+        self.assertIn(", 3 threads, ", self.succeed("bench", ADD, "-r", "1", "--threads", "3", env=BARE))
+        self.assertIn(", 1 thread, ", self.succeed("bench", MODEL, "-p", "4", "-n", "2", "-r", "1", "--threads", "1", env=BARE))
+
+    def test_one_for_each_core_that_may_be_used(self):
+        one = {min(os.sched_getaffinity(0))}
+        report = subprocess.run([TOOL, "doctor", "--json"], env=environment(BARE), capture_output=True, text=True, check=True,
+                                preexec_fn=lambda: os.sched_setaffinity(0, one))
+        cpu = json.loads(report.stdout)["cpu"]
+        self.assertEqual((cpu["threads"], cpu["processors"]["allowed"], cpu["processors"]["cores"]), (1, 1, 1))
+        self.assertEqual(cpu["processors"]["online"], os.sysconf("SC_NPROCESSORS_ONLN"))
+
+    def test_absurd(self):
+        for command in (*COMMANDS, ["convert", MODEL, "-o", "x.pte"], ["synth", "-o", "x.pte"]):
+            for threads in ("-1", "1025", "4294967297", "2.5", "many", ""):
+                with self.subTest(command[0], threads=threads):
+                    self.assertIn(f"pteryx: {command[0]}: --threads: expected ", self.fail_with(USAGE, *command, f"--threads={threads}", env=BARE))
+
+
+class Memory(Device):
+    def test_weights_stay_in_the_file(self):
+        size = MODEL.stat().st_size
+        report = self.succeed_json("bench", MODEL, "-p", "4", "-n", "2", "-r", "1", "--json", env=BARE)
+        memory = report["memory"]
+        self.assertTrue(size / 2 < memory["weights_in_place"] <= size, memory)
+        # Of a model with 4-bit weights, the scales: an eighth of the codes in the file, half of that as f16.
+        self.assertLess(memory["weights_copied"], size / 12)
+        self.assertGreater(memory["host"], 0)
+        generated = self.succeed_json("generate", MODEL, "-n", "1", "--prompt-ids", "1", "--json", env=BARE)
+        self.assertEqual(generated["memory"]["weights_in_place"], memory["weights_in_place"])
+        inspected = self.succeed_json("inspect", MODEL, "--json", env=BARE)["methods"]
+        forward = next(m for m in inspected if m["name"] == "forward")["cpu_memory"]
+        self.assertEqual(forward["weights_in_place"], memory["weights_in_place"])
+        self.assertEqual(forward["weights_copied"], memory["weights_copied"])
+        self.assertEqual(forward["total"], forward["state"] + forward["activations"] + forward["weights_copied"])
+        text = self.succeed("inspect", MODEL, env=BARE)
+        self.assertRegex(text, r"\n  on the CPU +[\d.]+ \wi?B \(state [\d.]+ \wi?B, activations .*, copies of weights .*\); weights in the file [\d.]+ KiB\n")
+
+
 class Doctor(Device):
+    def test_the_cpu(self):
+        cpu = self.succeed_json("doctor", "--json", env=BARE)["cpu"]
+        self.assertEqual(cpu["name"], self.succeed_json("bench", ADD, "-r", "1", "--json", env=BARE)["cpu"])
+        self.assertRegex(cpu["target"], r"^(AVX|SSE|SSSE|NEON|EMU|WASM)")
+        self.assertTrue(1 <= cpu["threads"] <= cpu["processors"]["cores"] <= cpu["processors"]["allowed"] <= cpu["processors"]["online"])
+        for env in (BARE, FREE, {}):
+            text = self.succeed("doctor", env=env)
+            self.assertIn(f"\nCPU  {cpu['name']}\n      kernels       {cpu['target']}\n      threads       {cpu['threads']}: {cpu['threads_reason']}\n",
+                          "\n" + text)
+
+    def test_the_reason(self):
+        self.assertEqual(self.succeed_json("doctor", "--json", env=BARE)["reason"], "no GPU can be used")
+        self.assertEqual(self.succeed_json("doctor", "--json", env={"PTERYX_DEVICE": "cpu"})["reason"], "PTERYX_DEVICE asks for the CPU")
+        self.assertEqual(self.succeed_json("doctor", "--json", env={"PTERYX_ADAPTER": "software"})["reason"], "PTERYX_ADAPTER asks for 'software'")
+
     def test_why(self):
         text = self.succeed("doctor", env=NO_DRIVER)
         self.assertRegex(text, r"(?m)^no GPU adapter can be used; tried:\n  dawn: no adapter\n")

@@ -15,7 +15,7 @@ class Doctor(TestCase):
         self.assertRegex(text, rf"(?m)^{PROVIDER}.*\.so$")
         self.assertRegex(text, r"(?m)^  \[0\] llvmpipe .*\(software, vulkan\)$")
         self.assertRegex(text, r"(?m)^      capabilities  .*subgroups of \d+")
-        self.assertRegex(text, rf"\n\nPteryx would use llvmpipe .* through {PROVIDER}\.\n$")
+        self.assertRegex(text, rf"\n\nPTERYX_ADAPTER asks for 'software'\.\nPteryx would use llvmpipe .* through {PROVIDER}\.\n$")
 
     def test_json(self):
         report = self.succeed_json("doctor", "--json")

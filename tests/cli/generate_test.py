@@ -8,7 +8,7 @@ import struct
 import subprocess
 import unittest
 
-from cli import BAD_FILE, DECODERS, FAILED, FIXTURES, INTERRUPTED, LLM, OK, OPS, STATE, TOOL, USAGE, TestCase, case, environment, tool
+from cli import BAD_FILE, DECODERS, FIXTURES, INTERRUPTED, LLM, OK, OPS, STATE, TOOL, USAGE, TestCase, case, environment, tool
 from tokenizers import letter_tokenizer
 
 MODEL = LLM / "qwen3_like_q4.pte"
@@ -139,7 +139,7 @@ class Limits(TestCase):
         self.assertAlmostEqual(perplexity("max_weight_bytes=1KiB") / perplexity(""), 1, delta=1e-3)
 
     def test_what_cannot_be_split(self):
-        message = self.fail_with(FAILED, "generate", MODEL, "--kv", "f32", "--prompt-ids", "1", env={"PTERYX_DISABLE": "max_binding_bytes=36KiB"})
+        message = self.fail_with(BAD_FILE, "generate", MODEL, "--kv", "f32", "--prompt-ids", "1", env={"PTERYX_DISABLE": "max_binding_bytes=36KiB"})
         self.assertRegex(message, r"[\w ]+, f32 \[.*\]: \d+ bytes, max_binding_bytes of the device is 36864; export or convert it with ")
         self.assertIn("while loading method 'forward'", message)
 

@@ -23,7 +23,8 @@ class Text(Inspect):
                      "  1 delegate, 1 nodes"):
             self.assertIn(line + "\n", text)
         self.assertRegex(text, r"\n  aten\.add\.Tensor +1  GPU\n")
-        self.assertRegex(text, r"peak GPU memory 3\.8 KiB \(weights 0 B, .*\); host 2\.7 KiB\n$")
+        self.assertRegex(text, r"peak GPU memory 3\.8 KiB \(weights 0 B, .*\); host 2\.7 KiB\n"
+                               r"  on the CPU +2\.7 KiB \(state 0 B, activations 2\.7 KiB, copies of weights 0 B\); weights in the file 0 B\n$")
 
     def test_mixed(self):
         text = self.text(OPS / "mixed_cumsum.pte")
@@ -116,7 +117,7 @@ class Limits(Inspect):
     def setUp(self):
         super().setUp()
         self.model = self.folder / "model.pte"
-        self.succeed("synth", "-o", self.model, "--quantize", "none", "--max-context", 64, "--max-tokens", 4, env=NO_LIBRARY)
+        self.succeed("synth", "-o", self.model, "--quantize", "none", "--max-context", 128, "--max-tokens", 4, env=NO_LIBRARY)
 
     def method(self, limits):
         return next(m for m in self.json(self.model, "--limits", self.write("limits.json", json.dumps(limits)))["methods"]
@@ -145,7 +146,9 @@ class Limits(Inspect):
         self.assertFalse(method["limits"]["fits"])
         self.assertNotIn("problem", method)
         state = [e for e in method["limits"]["excess"] if e["what"].startswith("state ")]
-        self.assertEqual(len(state), sum(w["state"] and w["bytes"] > 4096 for w in method["weights"]))
+        caches = sum(w["state"] and w["bytes"] / 2 > 4096 for w in method["weights"])  # in the file f32, held as f16
+        self.assertGreater(caches, 0)
+        self.assertEqual(len(state), caches)
         for e in method["limits"]["excess"]:
             self.assertEqual((e["limit"], e["allowed"]), ("max_buffer_bytes", 4096))
             self.assertGreater(e["amount"], 4096)

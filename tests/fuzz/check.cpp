@@ -115,7 +115,7 @@ Status check(Bytes file) {
 }
 
 bool is_refusal(const Status& status) {
-  const Code code = status.code();  // kMemory: above the limits of the device
+  const Code code = status.code();  // kMemory: more than there is
   return (code == Code::kInvalidProgram || code == Code::kUnsupported || code == Code::kMemory) &&
          !status.message().empty();
 }

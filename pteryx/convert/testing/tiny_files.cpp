@@ -86,6 +86,18 @@ std::string as_q4_0(const std::vector<float>& values) {
   return out;
 }
 
+std::string as_q4_1(const std::vector<float>& values) {
+  std::string out;
+  for (size_t b = 0; b < values.size(); b += 32) {
+    const float scale = (values[b + 1] - values[b]) / 15;  // the first two have codes 0 and 15
+    put(out, float_to_half(scale));
+    put(out, float_to_half(values[b]));
+    const auto code = [&](size_t i) { return std::lround((values[b + i] - values[b]) / scale); };
+    for (size_t j = 0; j < 16; ++j) out += static_cast<char>(code(j) | code(j + 16) << 4);
+  }
+  return out;
+}
+
 void GgufBuilder::key(std::string_view name, uint32_t type) {
   put_text(metadata_, name);
   put(metadata_, type);
@@ -163,9 +175,15 @@ void add_tensors(const TinyModel& m, Blocks blocks, GgufBuilder& b, size_t first
   for (const auto& [name, tensor] : m.tensors) {
     const size_t i = at++;
     if (i < first || i >= first + count) continue;
-    const bool packed = blocks == Blocks::kQ4_0 && tensor.first.rank() == 2;
-    b.tensor(gguf_name(name, m.shape), packed ? 2 : 0, tensor.first,
-             packed ? as_q4_0(tensor.second) : as_f32(tensor.second));
+    const bool matrix = tensor.first.rank() == 2;
+    const std::string own = gguf_name(name, m.shape);
+    if (matrix && blocks == Blocks::kQ4_0) {
+      b.tensor(own, 2, tensor.first, as_q4_0(tensor.second));
+    } else if (matrix && blocks == Blocks::kQ4_1 && own != "token_embd.weight") {
+      b.tensor(own, 3, tensor.first, as_q4_1(tensor.second));
+    } else {
+      b.tensor(own, 0, tensor.first, as_f32(tensor.second));
+    }
   }
 }
 

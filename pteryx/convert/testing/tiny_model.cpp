@@ -34,13 +34,20 @@ class Random {
 std::vector<float> matrix_values(Random& r, const Dims& dims, Grid grid) {
   std::vector<float> v(static_cast<size_t>(numel(dims)));
   const auto cols = static_cast<size_t>(dims[1]);
-  const size_t run = grid == Grid::kSigned4 ? 32 : cols;
+  const size_t run = grid == Grid::kSigned8 ? cols : 32;
   float scale = 0;
+  float minimum = 0;
   for (size_t i = 0; i < v.size(); ++i) {
     const bool first = i % run == 0;
     if (grid == Grid::kSigned4) {
       if (first) scale = r.below(2) == 0 ? 1.0F / 32 : 1.0F / 64;
       v[i] = static_cast<float>(first ? -8 : r.range(-8, 7)) * scale;
+    } else if (grid == Grid::kWithMinimums) {
+      if (first) scale = r.below(2) == 0 ? 1.0F / 32 : 1.0F / 64;
+      if (first) minimum = static_cast<float>(r.range(-160, -40)) / 512;
+      // The first two have the least and the largest code.
+      const int code = i % 32 == 1 ? 15 : static_cast<int>(r.range(0, 15));
+      v[i] = static_cast<float>(first ? 0 : code) * scale + minimum;
     } else {
       if (first) scale = r.below(2) == 0 ? 1.0F / 512 : 1.0F / 1024;
       v[i] = static_cast<float>(first ? 127 : r.range(-127, 127)) * scale;
@@ -102,8 +109,10 @@ TinyModel make_model(const ModelShape& s, Grid grid, Biases biases) {
   Random r(static_cast<uint32_t>(s.hidden * 7 + s.layers));
   TinyModel m{.shape = s, .tensors = {}};
   const auto add = [&](Part part, int64_t layer, const Dims& dims) {
+    const bool bytes = grid == Grid::kWithMinimums && part == Part::kEmbedding;
     m.tensors[tensor_name(Naming::kHuggingFace, part, layer)] = {
-        dims, dims.rank() == 2 ? matrix_values(r, dims, grid) : vector_values(r, dims[0], 1)};
+        dims, dims.rank() == 2 ? matrix_values(r, dims, bytes ? Grid::kSigned8 : grid)
+                               : vector_values(r, dims[0], 1)};
   };
   add(Part::kEmbedding, 0, {s.vocabulary, s.hidden});
   add(Part::kNorm, 0, {s.hidden});

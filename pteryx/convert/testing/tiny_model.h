@@ -21,6 +21,9 @@ namespace pteryx::convert::testing {
 enum class Grid : uint8_t {
   kSigned4,  // codes -8 to 7 times a power of two for each 32 of a row
   kSigned8,  // codes -127 to 127 times a power of two for each row
+  // Codes 0 to 15 times a power of two, plus a minimum, for each 32 of a row; the embedding, whose
+  // 4-bit form has no minimums, as kSigned8.
+  kWithMinimums,
 };
 
 struct TinyModel {
@@ -79,8 +82,9 @@ class GgufBuilder {
   uint64_t entries_ = 0, tensors_ = 0;
 };
 
-// Matrices as Q4_0 blocks, which is exact for Grid::kSigned4, or as F32.
-enum class Blocks : uint8_t { kF32, kQ4_0 };
+// Matrices as Q4_0 blocks, which is exact for Grid::kSigned4, as Q4_1, which is for kWithMinimums
+// (the embedding as F32), or as F32.
+enum class Blocks : uint8_t { kF32, kQ4_0, kQ4_1 };
 enum class Texts : uint8_t { kVocabulary, kNone };
 GgufBuilder gguf_of(const TinyModel& m, Blocks blocks, Texts texts = Texts::kVocabulary);
 // The same over files: NAME-00001-of-00003.gguf and so on. All metadata is in the first.
@@ -95,5 +99,6 @@ std::string llama2c_of(const TinyModel& m);
 
 std::string as_f32(const std::vector<float>& values);
 std::string as_q4_0(const std::vector<float>& values);  // multiples of 32
+std::string as_q4_1(const std::vector<float>& values);
 
 }  // namespace pteryx::convert::testing

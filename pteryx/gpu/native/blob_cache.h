@@ -14,7 +14,7 @@
 
 #include "pteryx/base/bytes.h"
 #include "pteryx/base/status.h"
-#include "pteryx/gpu/native/hasher.h"
+#include "pteryx/gpu/hasher.h"
 
 namespace pteryx::gpu::native {
 

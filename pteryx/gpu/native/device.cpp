@@ -16,8 +16,6 @@ constexpr uint64_t kMapAlignment = 8;
 
 using Clock = std::chrono::steady_clock;
 
-bool is_empty(const Grid& grid) { return grid.x == 0 || grid.y == 0 || grid.z == 0; }
-
 uint64_t nanoseconds_since(Clock::time_point start) {
   return static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
@@ -38,12 +36,7 @@ Status NativeDevice::check(const Dispatch& d) {
     return not_on_this_device(fmt::format("the bind group for shader '{}'", pipeline->label));
   }
   if (!bindings->failure.ok()) return again(bindings->failure);
-  if (std::max({d.grid.x, d.grid.y, d.grid.z}) > caps_.max_workgroups_per_dim) {
-    return invalid_argument(fmt::format("shader '{}': grid {}x{}x{} exceeds {} in a dimension",
-                                        pipeline->label, d.grid.x, d.grid.y, d.grid.z,
-                                        caps_.max_workgroups_per_dim));
-  }
-  return ok_status();
+  return check_grid(pipeline->label, d.grid, caps_);
 }
 
 Status NativeDevice::check(const Copy& c) {

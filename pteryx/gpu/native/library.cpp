@@ -65,8 +65,10 @@ ProviderSearch find_provider(ProviderKind kind) {
     if (opened.ok()) {
       search.found = *opened;
       search.problem.clear();
+      search.broken = false;
       return search;
     }
+    search.broken = search.broken || !bare;
     if (!search.problem.empty()) search.problem += "; ";
     search.problem += opened.status().message();
   }
@@ -106,6 +108,7 @@ std::vector<std::string> library_candidates(ProviderKind kind) {
 Result<std::vector<ProviderSearch>> find_providers(std::string_view wish,
                                                    const std::string& library) {
   std::vector<ProviderSearch> searches;
+  if (library == "none") return searches;
   if (!library.empty()) {
     searches.push_back(open_given(library));
     return searches;

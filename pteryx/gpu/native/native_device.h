@@ -18,9 +18,9 @@
 #include "pteryx/gpu/native/blob_cache.h"
 #include "pteryx/gpu/native/errors.h"
 #include "pteryx/gpu/native/gate.h"
-#include "pteryx/gpu/native/hasher.h"
 #include "pteryx/gpu/native/instance.h"
 #include "pteryx/gpu/native/upload.h"
+#include "pteryx/gpu/shader_checks.h"
 #include "pteryx/gpu/slots.h"
 
 namespace pteryx::gpu::native {
@@ -90,10 +90,6 @@ class NativeDevice final : public Device {
     CheckedBuffer checked() const {
       return {.label = label, .size = size, .kind = kind, .reading = reading != Ticket::kNone};
     }
-  };
-  // 128 bits of hash stand for the text: no two shaders of a process share them.
-  struct PipelineKeyHash {
-    size_t operator()(const Hash128& k) const { return k.a; }
   };
   enum class PipelineState : uint8_t { kCompiling, kReady, kFailed };
   struct PipelineSlot {
@@ -170,14 +166,12 @@ class NativeDevice final : public Device {
   WGPUFuture* oldest_future();
   void cancel(Ticket ticket, std::string_view why);
   Result<const Layout*> layout_for(std::span<const BindingKind> kinds);
-  Status check_features(const ShaderDesc& desc) const;
   Status compile(const ShaderDesc& desc, PipelineSlot& slot);
   bool step(PipelineSlot& pipeline, uint64_t timeout_ns);
   Result<BindGroupHandle> bind(PipelineId pipeline, std::span<const Binding> bindings,
                                std::string_view label);
   Status check(const PipelineSlot& pipeline, size_t index, const Binding& binding,
                std::string_view label, WGPUBindGroupEntry& entry);
-  static Hash128 key_of(const ShaderDesc& desc);
 
   // In this order: what stands lower is released first, the log after everything that may still
   // report.
@@ -191,7 +185,7 @@ class NativeDevice final : public Device {
   QueueHandle queue_;
   std::map<std::vector<BindingKind>, Layout> layouts_;
   Slots<PipelineId, PipelineSlot> pipelines_;
-  std::unordered_map<Hash128, PipelineId, PipelineKeyHash> pipeline_cache_;
+  std::unordered_map<Hash128, PipelineId, ShaderKeyHash> pipeline_cache_;
   std::vector<PipelineId> compiling_;  // when last looked at
   Slots<BufferId, BufferSlot> buffers_;
   Slots<BindGroupId, BindGroupSlot> bind_groups_;

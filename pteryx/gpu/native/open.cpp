@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "pteryx/gpu/cpu_device.h"
+#include "pteryx/gpu/native/broken_libraries.h"
 #include "pteryx/gpu/native/instance.h"
 
 namespace pteryx::gpu {
@@ -128,6 +129,8 @@ Result<std::shared_ptr<Device>> open_device(const DeviceOptions& options) {
     PTERYX_ASSIGN(std::shared_ptr<Device> device, open_at(place, wish, options));
     if (device != nullptr) return device;
   }
+  if (places.empty())
+    return device_error("no GPU adapter can be used: the WebGPU library to use is 'none'");
   std::string tried;
   for (const Place& place : places) tried += "\n  " + place.line();
   const std::string wanted =
@@ -139,7 +142,23 @@ Result<std::shared_ptr<Device>> open_gpu_or_cpu(const DeviceOptions& options) {
   auto device = open_device(options);
   if (device.ok() || !options.adapter.empty() || device.status().code() != Code::kDevice)
     return device;
-  return cpu_device();
+  if (options.library.empty() && options.provider.empty()) return cpu_device();
+  PTERYX_ASSIGN(const std::vector<ProviderSearch> named,
+                native::find_providers(options.provider, options.library));
+  const bool opened = std::ranges::all_of(named, [](const auto& p) { return p.found != nullptr; });
+  return opened ? cpu_device() : std::move(device);
+}
+
+std::string broken_libraries(const DeviceOptions& options) {
+  std::string lines;
+  const auto searches = native::find_providers(options.provider, options.library);
+  if (!searches.ok()) return lines;
+  for (const ProviderSearch& p : *searches) {
+    if (!p.broken) continue;
+    if (!lines.empty()) lines += "\n  ";
+    lines += fmt::format("{}: {}", p.name, p.problem);
+  }
+  return lines;
 }
 
 }  // namespace pteryx::gpu

@@ -1,12 +1,11 @@
 // Shaders to pipelines, once each; bind group layouts and bind groups.
 // SPDX-License-Identifier: BSD-3-Clause
-#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "pteryx/base/checked.h"
 #include "pteryx/gpu/native/native_device.h"
+#include "pteryx/gpu/shader_checks.h"
 
 namespace pteryx::gpu::native {
 namespace {
@@ -20,40 +19,11 @@ WGPUBufferBindingType binding_type(BindingKind kind) {
   return WGPUBufferBindingType_Undefined;
 }
 
-std::string shader_error(std::string_view label, std::string_view text) {
-  return fmt::format("shader '{}': {}", label, text);
-}
-
 }  // namespace
-
-Hash128 NativeDevice::key_of(const ShaderDesc& desc) {
-  Hasher h;
-  h.add((desc.uses_f16 ? 1u : 0u) | (desc.uses_subgroups ? 2u : 0u) |
-        (desc.uses_subgroup_matrix ? 4u : 0u));
-  h.add(desc.code);
-  h.add(uint64_t{desc.constants.size()});
-  for (const Constant& c : desc.constants) {
-    h.add(c.name);
-    h.add(std::string_view(reinterpret_cast<const char*>(&c.value), sizeof(c.value)));
-  }
-  h.add(uint64_t{desc.bindings.size()});
-  for (const BindingKind kind : desc.bindings) h.add(static_cast<uint64_t>(kind));
-  return h.hash();
-}
-
-Status NativeDevice::check_features(const ShaderDesc& desc) const {
-  const char* missing = nullptr;
-  if (desc.uses_f16 && !caps_.f16) missing = "f16";
-  if (desc.uses_subgroups && !caps_.subgroups) missing = "subgroups";
-  if (desc.uses_subgroup_matrix && !caps_.subgroup_matrix) missing = "subgroup_matrix";
-  if (missing == nullptr) return ok_status();
-  return unsupported(
-      shader_error(desc.label, fmt::format("uses {}, which the device does not offer", missing)));
-}
 
 PipelineId NativeDevice::create_pipeline(const ShaderDesc& desc) {
   const Lock lock(gate_);
-  const Hash128 key = key_of(desc);
+  const Hash128 key = shader_key(desc);
   if (const auto it = pipeline_cache_.find(key); it != pipeline_cache_.end()) {
     // One that failed keeps its id and its error, but the same shader is compiled anew.
     if (pipelines_.find(it->second)->state != PipelineState::kFailed) {
@@ -109,7 +79,7 @@ Result<const NativeDevice::Layout*> NativeDevice::layout_for(std::span<const Bin
 
 Status NativeDevice::compile(const ShaderDesc& desc, PipelineSlot& slot) {
   PTERYX_TRY(errors_.take());
-  PTERYX_TRY(check_features(desc));
+  PTERYX_TRY(check_features(desc, caps_));
   auto layout = layout_for(desc.bindings);
   if (!layout.ok()) return std::move(layout).status().during(shader_error(desc.label, "layout"));
   slot.layout = (*layout)->bind_group.get();
@@ -184,32 +154,11 @@ Result<bool> NativeDevice::settled(PipelineId pipeline) {
 
 Status NativeDevice::check(const PipelineSlot& pipeline, size_t index, const Binding& binding,
                            std::string_view label, WGPUBindGroupEntry& entry) {
-  const auto problem = [&](std::string_view text) {
-    return invalid_argument(fmt::format("bindings '{}' of shader '{}': binding {}: {}", label,
-                                        pipeline.label, index, text));
-  };
+  const BindingPlace place{label, pipeline.label, index, pipeline.bindings[index]};
   const BufferSlot* const buffer = buffers_.find(binding.buffer);
-  if (buffer == nullptr) return problem("its buffer is not on this device");
+  if (buffer == nullptr) return binding_error(place, "its buffer is not on this device");
   if (!buffer->failure.ok()) return again(buffer->failure);
-  const bool uniform = pipeline.bindings[index] == BindingKind::kUniform;
-  if (buffer->kind != (uniform ? BufferKind::kUniform : BufferKind::kStorage)) {
-    return problem(fmt::format("expects a {} buffer, '{}' is none", uniform ? "uniform" : "storage",
-                               buffer->label));
-  }
-  const uint64_t rest = buffer->size - std::min(binding.offset, buffer->size);
-  const uint64_t size = binding.size == 0 ? rest : align_up(binding.size, 4);
-  if (size == 0 || size > rest) {
-    return problem(fmt::format("{} bytes at {} do not fit buffer '{}' of {}", size, binding.offset,
-                               buffer->label, buffer->size));
-  }
-  const uint64_t alignment = uniform ? caps_.uniform_alignment : caps_.storage_alignment;
-  if (binding.offset % alignment != 0) {
-    return problem(fmt::format("offset {} is not a multiple of {}", binding.offset, alignment));
-  }
-  if (!uniform && size > caps_.max_binding_bytes) {
-    return problem(fmt::format("{} bytes of buffer '{}': max_binding_bytes of the device is {}",
-                               size, buffer->label, caps_.max_binding_bytes));
-  }
+  PTERYX_ASSIGN(const uint64_t size, check_binding(place, binding, buffer->checked(), caps_));
   entry.binding = static_cast<uint32_t>(index);
   entry.buffer = buffer->handle.get();
   entry.offset = binding.offset;
@@ -252,10 +201,7 @@ Result<BindGroupHandle> NativeDevice::bind(PipelineId pipeline, std::span<const 
         fmt::format("bindings '{}': the pipeline is not on this device", label));
   }
   if (slot->state == PipelineState::kFailed) return again(slot->failure);
-  if (bindings.size() != slot->bindings.size()) {
-    return invalid_argument(fmt::format("bindings '{}' of shader '{}': expected {}, got {}", label,
-                                        slot->label, slot->bindings.size(), bindings.size()));
-  }
+  PTERYX_TRY(check_binding_count(label, slot->label, slot->bindings.size(), bindings.size()));
   std::vector<WGPUBindGroupEntry> entries(bindings.size(), WGPU_BIND_GROUP_ENTRY_INIT);
   for (size_t i = 0; i < bindings.size(); ++i) {
     PTERYX_TRY(check(*slot, i, bindings[i], label, entries[i]));

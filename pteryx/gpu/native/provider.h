@@ -91,6 +91,7 @@ struct ProviderSearch {
   std::string path;  // what was opened or, failing that, asked for
   const Provider* found = nullptr;
   std::string problem;  // why found is null
+  bool broken = false;  // a file is there, and cannot be opened
 };
 Result<std::vector<ProviderSearch>> find_providers(std::string_view wish,
                                                    const std::string& library);

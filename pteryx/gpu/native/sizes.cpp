@@ -36,20 +36,18 @@ constexpr Row kRows[] = {
 
 std::string file_in(const std::string& folder) { return (fs::path(folder) / "gpus.json").string(); }
 
-// {"NVIDIA H200": {"processors": 132, "invocations": 2048}}; empty where there is none to use.
+// {"NVIDIA H200": {"processors": 132, "invocations": 2048}}; null where there is none to use.
 Json read_file(const std::string& folder) {
   const auto text = read_all(file_in(folder), kLargestFile);
-  if (!text.ok()) return Json::object();
+  if (!text.ok()) return {};
   auto document = parse_json(*text, "gpus.json", {.unique = true});
-  return document.ok() && document->is_object() ? std::move(document).value() : Json::object();
+  return document.ok() ? std::move(document).value() : Json();
 }
 
-std::optional<uint32_t> number_in(const Json& entry, const char* name, uint64_t most) {
-  const auto found = entry.find(name);
-  if (found == entry.end() || !found->is_number_unsigned()) return std::nullopt;
-  const auto value = found->get<uint64_t>();
-  if (value < 1 || value > most) return std::nullopt;
-  return static_cast<uint32_t>(value);
+std::optional<uint32_t> number_in(const Json& entry, std::string_view name, uint64_t most) {
+  const auto value = entry[name].whole();
+  if (!value || *value < 1 || *value > most) return std::nullopt;
+  return static_cast<uint32_t>(*value);
 }
 
 }  // namespace
@@ -64,10 +62,9 @@ Sizes usual_sizes(AdapterKind kind, std::string_view adapter) {
 std::optional<Sizes> kept_sizes(const std::string& folder, std::string_view adapter) {
   if (folder.empty()) return std::nullopt;
   const Json all = read_file(folder);
-  const auto entry = all.find(adapter);
-  if (entry == all.end() || !entry->is_object()) return std::nullopt;
-  const auto processors = number_in(*entry, "processors", kMostProcessors);
-  const auto invocations = number_in(*entry, "invocations", kMostInvocations);
+  const Json& entry = all[adapter];
+  const auto processors = number_in(entry, "processors", kMostProcessors);
+  const auto invocations = number_in(entry, "invocations", kMostInvocations);
   if (!processors || !invocations) return std::nullopt;
   return Sizes{.processors = *processors, .invocations = *invocations};
 }
@@ -79,18 +76,19 @@ Result<std::string> keep_sizes(const std::string& folder, std::string_view adapt
     fs::permissions(folder, fs::perms::owner_all, error);  // as the cache of conversions wants it
   if (error) return io_error(folder + ": the folder cannot be made: " + error.message());
   Json all = read_file(folder);
-  all[std::string(adapter)] = {{"processors", sizes.processors},
-                               {"invocations", sizes.invocations}};
+  Json entry;
+  entry.set("processors", sizes.processors);
+  entry.set("invocations", sizes.invocations);
+  all.set(adapter, std::move(entry));
   const std::string path = file_in(folder);
-  PTERYX_TRY(write_file(path, all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
+  PTERYX_TRY(write_file(path, all.dump(2) + "\n"));
   return path;
 }
 
 Result<bool> forget_sizes(const std::string& folder, std::string_view adapter) {
   Json all = read_file(folder);
-  if (all.erase(std::string(adapter)) == 0) return false;
-  PTERYX_TRY(
-      write_file(file_in(folder), all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
+  if (!all.erase(adapter)) return false;
+  PTERYX_TRY(write_file(file_in(folder), all.dump(2) + "\n"));
   return true;
 }
 

@@ -1,6 +1,7 @@
 // Large writes from sources, through upload buffers. SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "pteryx/base/checked.h"
+#include "pteryx/base/thread.h"
 #include "pteryx/gpu/native/native_device.h"
 
 namespace pteryx::gpu::native {
@@ -22,12 +24,16 @@ void copy(std::byte* to, const std::byte* from, uint64_t size) {
   const uint64_t cores = std::max(std::thread::hardware_concurrency(), 1U);
   const uint64_t count = std::clamp<uint64_t>(size / kShare, 1, std::min(cores, kMostThreads));
   const uint64_t share = align_up(size / count, 4096);
-  std::vector<std::thread> threads;
+  std::vector<Thread> threads;
   for (uint64_t at = share; at < size; at += share) {
-    threads.emplace_back([=] { std::memcpy(to + at, from + at, std::min(share, size - at)); });
+    const auto part = [=] { std::memcpy(to + at, from + at, std::min(share, size - at)); };
+    if (std::optional<Thread> thread = Thread::start(part)) {
+      threads.push_back(std::move(*thread));
+    } else {
+      part();
+    }
   }
   std::memcpy(to, from, std::min(share, size));
-  for (std::thread& t : threads) t.join();
 }
 
 }  // namespace

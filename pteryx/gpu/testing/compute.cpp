@@ -32,6 +32,7 @@ T or_die(Result<T> result, std::string_view what) {
 }  // namespace
 
 std::shared_ptr<Device> open_or_die(const DeviceOptions& options) {
+  if (variable("PTERYX_DEVICE") == "cpu") return cpu_device();
   DeviceOptions all = options_from_environment(options);
   all.folder = options.folder;  // what a user keeps is nothing to tests
   if (all.adapter.empty()) {

@@ -18,7 +18,8 @@ namespace pteryx::gpu {
 // Each fails the running test and ends the process where it cannot go on: without a device there is
 // nothing to test.
 // Options left empty are those of the environment, see pteryx/gpu/environment.h; where these name
-// no adapter either, a GPU or, without one, the software one.
+// no adapter either, a GPU or, without one, the software one. With PTERYX_DEVICE=cpu it is the CPU,
+// for tests that hold there, too.
 std::shared_ptr<Device> open_or_die(const DeviceOptions& options = {});
 const std::shared_ptr<Device>& shared_device();  // the default one, opened once
 // The same and the CPU, for what must hold on both.

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/base/utf8.h"
 #include "pteryx/llm/chat/evaluator.h"
-#include "pteryx/llm/tokenizer/utf8.h"
 
 namespace pteryx::llm::chat {
 namespace {

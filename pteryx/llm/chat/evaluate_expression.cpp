@@ -5,10 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/base/utf8.h"
 #include "pteryx/llm/chat/builders.h"
 #include "pteryx/llm/chat/evaluator.h"
 #include "pteryx/llm/chat/text_changes.h"
-#include "pteryx/llm/tokenizer/utf8.h"
+#include "pteryx/llm/chat/time_text.h"
 
 namespace pteryx::llm::chat {
 namespace {
@@ -44,6 +45,8 @@ Result<Value> range(Meter& meter, const Args& args) {
   return list.finish();
 }
 
+constexpr size_t kLongestTimeFormat = 512;
+
 std::string formatted_time(const std::string& format, const std::optional<std::tm>& now) {
   std::tm tm = {};
   if (now) {
@@ -52,9 +55,7 @@ std::string formatted_time(const std::string& format, const std::optional<std::t
     const std::time_t seconds = std::time(nullptr);
     localtime_r(&seconds, &tm);
   }
-  char buffer[512];
-  const size_t size = std::strftime(buffer, sizeof(buffer), format.c_str(), &tm);
-  return replace_invalid({buffer, size});
+  return replace_invalid(time_text(format, tm));
 }
 
 }  // namespace
@@ -220,6 +221,10 @@ Result<Value> Evaluator::call_global(const std::string& name, const Args& args) 
   }
   const std::string& argument = *args.positional[0].string();
   if (name == "raise_exception") return template_error(argument);
+  if (argument.size() > kLongestTimeFormat) {
+    return template_error(
+        fmt::format("strftime_now(): expected a format of at most {} bytes", kLongestTimeFormat));
+  }
   return make_text(meter_, formatted_time(argument, options_.now));
 }
 

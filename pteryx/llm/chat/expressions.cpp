@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdlib>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "pteryx/base/excerpt.h"
+#include "pteryx/base/numbers.h"
 #include "pteryx/llm/chat/parser.h"
 
 namespace pteryx::llm::chat {
@@ -168,7 +168,7 @@ Result<ExprPtr> Parser::read_number() {
   const Token token = next();
   PTERYX_ASSIGN(ExprPtr e, make(ExprKind::kLiteral, "", {}));
   if (token.type == TokenType::kFloat) {
-    e->value = Value(std::strtod(token.text.c_str(), nullptr));
+    e->value = Value(decimal_value(token.text));
     return e;
   }
   int64_t number = 0;

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "pteryx/base/numbers.h"
 #include "pteryx/llm/chat/builders.h"
 #include "pteryx/llm/chat/builtin.h"
 #include "pteryx/llm/chat/evaluator.h"
@@ -134,11 +134,10 @@ Result<Value> to_int(const Call& c) {
 
 Result<Value> to_float(const Call& c) {
   if (c.self.is_number()) return Value(c.self.number());
-  if (const auto* const s = c.self.string(); s != nullptr && !s->empty()) {
-    PTERYX_TRY(c.meter().work(4 * s->size()));
-    char* end = nullptr;
-    const double d = std::strtod(s->c_str(), &end);
-    if (end == s->c_str() + s->size()) return Value(d);
+  if (const auto* const s = c.self.string(); s != nullptr) {
+    PTERYX_ASSIGN(const std::string_view text, strip(c.meter(), *s, "", Ends::kBoth));
+    PTERYX_TRY(c.meter().work(4 * text.size()));
+    if (const auto d = read_real(text)) return Value(*d);
   }
   return c.args[0].is_none() ? Value(0.0) : c.args[0];
 }
@@ -219,7 +218,7 @@ Result<Value> absolute(const Call& c) {
 Result<Value> rounded(const Call& c) {
   if (!c.self.is_number()) return template_error("round: expected a number");
   const int64_t digits = c.args[0].integer() != nullptr ? *c.args[0].integer() : 0;
-  const double scale = std::pow(10.0, static_cast<double>(std::clamp<int64_t>(digits, -300, 300)));
+  const double scale = decimal_value(fmt::format("1e{}", std::clamp<int64_t>(digits, -300, 300)));
   return Value(std::nearbyint(c.self.number() * scale) / scale);
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/llm/chat/json.h"
 
-#include <algorithm>
 #include <cmath>
 #include <string>
 #include <string_view>
@@ -9,50 +8,49 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "pteryx/base/json_reader.h"
+#include "pteryx/base/order.h"
+#include "pteryx/base/utf8.h"
 #include "pteryx/llm/chat/evaluator.h"
 #include "pteryx/llm/chat/template.h"
-#include "pteryx/llm/tokenizer/utf8.h"
 
 namespace pteryx::llm::chat {
 namespace {
 
 constexpr size_t kDeepest = 48;
 
-// Builds values as the parser goes, in the order of the document.
-class Builder : public nlohmann::json_sax<nlohmann::json> {
+// Puts the pieces of a document together, in their order.
+class Builder {
  public:
-  Value take() { return std::move(root_); }
+  using Piece = JsonReader::Piece;
 
-  bool null() override { return put(Value()); }
-  bool boolean(bool b) override { return put(Value(b)); }
-  bool number_integer(number_integer_t n) override { return put(Value(int64_t{n})); }
-  bool number_unsigned(number_unsigned_t n) override {
-    return put(n > INT64_MAX ? Value(static_cast<double>(n)) : Value(static_cast<int64_t>(n)));
+  explicit Builder(std::string_view json) : reader_(json, kDeepest) {}
+
+  // Whether all of it is JSON that is not nested too deep.
+  bool build() {
+    for (;;) {
+      switch (reader_.next()) {
+        case Piece::kNull: put(Value()); break;
+        case Piece::kFalse: put(Value(false)); break;
+        case Piece::kTrue: put(Value(true)); break;
+        case Piece::kNegative: put(Value(reader_.negative())); break;
+        case Piece::kWhole: put(whole_value(reader_.whole())); break;
+        case Piece::kReal: put(Value(reader_.real())); break;
+        case Piece::kString: put(Value(reader_.take_text())); break;
+        case Piece::kKey: open_.back().key = reader_.take_text(); break;
+        case Piece::kBeginArray: open_.push_back({.is_dict = false}); break;
+        case Piece::kBeginObject: open_.push_back({.is_dict = true}); break;
+        case Piece::kEndArray:
+        case Piece::kEndObject: close(); break;
+        case Piece::kEnd: return true;
+        case Piece::kWrong:
+        case Piece::kTooDeep: return false;
+      }
+    }
   }
-  bool number_float(number_float_t n, const string_t&) override { return put(Value(n)); }
-  bool string(string_t& s) override { return put(Value(std::move(s))); }
-  bool binary(binary_t&) override { return false; }
-  bool start_object(size_t) override { return open(true); }
-  bool start_array(size_t) override { return open(false); }
-  bool key(string_t& k) override {
-    open_.back().key = std::move(k);
-    return true;
-  }
-  bool end_object() override {
-    Value v(std::move(open_.back().members));
-    open_.pop_back();
-    return put(std::move(v));
-  }
-  bool end_array() override {
-    Value v(std::move(open_.back().elements));
-    open_.pop_back();
-    return put(std::move(v));
-  }
-  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) override {
-    return false;
-  }
+
+  Value take() { return std::move(root_); }
 
  private:
   struct Open {
@@ -62,13 +60,18 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     Dict members;
   };
 
-  bool open(bool is_dict) {
-    if (open_.size() == kDeepest) return false;
-    open_.push_back({.is_dict = is_dict});
-    return true;
+  static Value whole_value(uint64_t n) {
+    return n > INT64_MAX ? Value(static_cast<double>(n)) : Value(static_cast<int64_t>(n));
   }
 
-  bool put(Value v) {
+  void close() {
+    Open& last = open_.back();
+    Value v = last.is_dict ? Value(std::move(last.members)) : Value(std::move(last.elements));
+    open_.pop_back();
+    put(std::move(v));
+  }
+
+  void put(Value v) {
     if (open_.empty()) {
       root_ = std::move(v);
     } else if (open_.back().is_dict) {
@@ -76,9 +79,9 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     } else {
       open_.back().elements.push_back(std::move(v));
     }
-    return true;
   }
 
+  JsonReader reader_;
   Value root_;
   std::vector<Open> open_;
 };
@@ -111,22 +114,18 @@ class Writer {
   Status write_dict(const Dict& dict, int64_t depth) {
     Charge charge(out_.meter());
     PTERYX_TRY(charge.add(2 * dict.size() * sizeof(const Dict::value_type*)));
-    std::vector<const Dict::value_type*> order;
-    order.reserve(dict.size());
-    for (const auto& m : dict) {
-      PTERYX_TRY(out_.meter().work(20 + m.first.size()));
-      order.push_back(&m);
-    }
+    std::vector<uint32_t> order = places_of(dict.size());
+    for (const auto& m : dict) PTERYX_TRY(out_.meter().work(20 + m.first.size()));
     if (style_.sort_keys) {
-      std::stable_sort(order.begin(), order.end(),
-                       [](const auto* a, const auto* b) { return a->first < b->first; });
+      sort_places(order, [&](uint32_t a, uint32_t b) { return dict[a].first < dict[b].first; });
     }
     PTERYX_TRY(out_.append("{"));
     for (size_t i = 0; i < order.size(); ++i) {
       PTERYX_TRY(separate(i, depth));
-      PTERYX_TRY(quote(order[i]->first));
+      const auto& [key, value] = dict[order[i]];
+      PTERYX_TRY(quote(key));
       PTERYX_TRY(out_.append(style_.key_separator));
-      PTERYX_TRY(write(order[i]->second, depth + 1));
+      PTERYX_TRY(write(value, depth + 1));
     }
     return close("}", dict.empty(), depth);
   }
@@ -185,8 +184,8 @@ class Writer {
 }  // namespace
 
 Result<Value> value_of_json(std::string_view json) {
-  Builder builder;
-  if (!nlohmann::json::sax_parse(json.begin(), json.end(), &builder)) {
+  Builder builder(json);
+  if (!builder.build()) {
     return invalid_argument(fmt::format("expected JSON that is nested at most {} deep", kDeepest));
   }
   return builder.take();

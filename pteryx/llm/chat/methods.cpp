@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/base/utf8.h"
 #include "pteryx/llm/chat/builtin.h"
 #include "pteryx/llm/chat/evaluator.h"
 #include "pteryx/llm/chat/text_changes.h"
 #include "pteryx/llm/tokenizer/unicode.h"
-#include "pteryx/llm/tokenizer/utf8.h"
 
 namespace pteryx::llm::chat {
 namespace {

@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 
 #include "pteryx/base/checked.h"
+#include "pteryx/base/utf8.h"
 #include "pteryx/llm/chat/builders.h"
 #include "pteryx/llm/chat/evaluator.h"
 #include "pteryx/llm/chat/text_changes.h"
-#include "pteryx/llm/tokenizer/utf8.h"
 
 namespace pteryx::llm::chat {
 namespace {

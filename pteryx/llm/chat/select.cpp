@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "pteryx/base/excerpt.h"
+#include "pteryx/base/order.h"
 #include "pteryx/llm/chat/builders.h"
 #include "pteryx/llm/chat/evaluator.h"
 #include "pteryx/llm/chat/filters.h"
@@ -140,12 +141,12 @@ Result<Value> sorted(Evaluator& ev, const List& all, const Args& args) {
     keyed.push_back({std::move(key), v});
   }
   const bool down = reverse != nullptr && reverse->truth();
-  std::stable_sort(keyed.begin(), keyed.end(), [&](const Keyed& a, const Keyed& b) {
-    return down ? before(b.key, a.key) : before(a.key, b.key);
+  const std::vector<uint32_t> order = sorted_places(keyed.size(), [&](uint32_t a, uint32_t b) {
+    return down ? before(keyed[b].key, keyed[a].key) : before(keyed[a].key, keyed[b].key);
   });
   ListBuilder out(ev.meter());
   PTERYX_TRY(out.reserve(keyed.size()));
-  for (Keyed& k : keyed) PTERYX_TRY(out.push(std::move(k.value)));
+  for (const uint32_t i : order) PTERYX_TRY(out.push(std::move(keyed[i].value)));
   return out.finish();
 }
 

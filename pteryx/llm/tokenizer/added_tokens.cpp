@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "pteryx/base/utf8.h"
 #include "pteryx/llm/tokenizer/unicode.h"
-#include "pteryx/llm/tokenizer/utf8.h"
 
 namespace pteryx::llm {
 namespace {

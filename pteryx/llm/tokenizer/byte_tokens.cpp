@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "pteryx/llm/tokenizer/utf8.h"
+#include "pteryx/base/utf8.h"
 
 namespace pteryx::llm {
 namespace {

@@ -8,13 +8,13 @@ namespace {
 
 // A token is its text, or an object with it.
 Result<std::string> read_token(const JsonField& json) {
-  if (json.value().is_object()) return json.member("content").string();
+  if (json.value().object() != nullptr) return json.member("content").string();
   return json.string_or("");
 }
 
 // A template, or a list of templates with names.
 Result<std::string> read_template(const JsonField& json) {
-  if (!json.value().is_array()) return json.string_or("");
+  if (json.value().array() == nullptr) return json.string_or("");
   std::string chosen;
   for (size_t i = 0; i < json.size(); ++i) {
     PTERYX_ASSIGN(const std::string_view name, json.at(i).member("name").text());

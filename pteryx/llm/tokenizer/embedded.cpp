@@ -27,7 +27,9 @@ std::optional<bool> flag_of(const program::Vocabulary& v, std::string_view key) 
   return at == v.numbers.end() ? std::nullopt : std::optional(at->second != 0);
 }
 
-Result<TokenizerPtr> from_gguf(Bytes bytes) {
+}  // namespace
+
+Result<TokenizerPtr> read_gguf_tokenizer(Bytes bytes) {
   PTERYX_ASSIGN(program::Vocabulary v, program::read_vocabulary(bytes));
   PTERYX_ASSIGN(const auto bos, id_of(v, "bos_token_id"));
   PTERYX_ASSIGN(const auto eos, id_of(v, "eos_token_id"));
@@ -46,10 +48,8 @@ Result<TokenizerPtr> from_gguf(Bytes bytes) {
                               .add_space_prefix = flag_of(v, "add_space_prefix")});
 }
 
-}  // namespace
-
 Result<TokenizerPtr> read_embedded_tokenizer(Bytes tokenizer, std::string_view kind) {
-  return kind == "gguf" ? from_gguf(tokenizer) : read_tokenizer(tokenizer);
+  return kind == "gguf" ? read_gguf_tokenizer(tokenizer) : read_tokenizer(tokenizer);
 }
 
 Status check_fit(const Tokenizer& tokenizer, int64_t vocabulary) {

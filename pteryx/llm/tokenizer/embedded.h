@@ -13,6 +13,8 @@ namespace pteryx::llm {
 // `kind` is what program::kTokenizerKindKey holds: "gguf" is a program::Vocabulary, the content of
 // any other file says what it is. Errors: kInvalidProgram, kUnsupported.
 Result<TokenizerPtr> read_embedded_tokenizer(Bytes tokenizer, std::string_view kind);
+// The same of the kind "gguf" alone.
+Result<TokenizerPtr> read_gguf_tokenizer(Bytes tokenizer);
 
 // Errors: kInvalidProgram for a tokenizer with more tokens than a model's vocabulary.
 Status check_fit(const Tokenizer& tokenizer, int64_t vocabulary);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "pteryx/base/excerpt.h"
+#include "pteryx/base/utf8.h"
 #include "pteryx/llm/tokenizer/byte_tokens.h"
 #include "pteryx/llm/tokenizer/limits.h"
 #include "pteryx/llm/tokenizer/pipeline.h"
@@ -16,7 +17,6 @@
 #include "pteryx/llm/tokenizer/sentencepiece.h"
 #include "pteryx/llm/tokenizer/special_names.h"
 #include "pteryx/llm/tokenizer/tokenizer.h"
-#include "pteryx/llm/tokenizer/utf8.h"
 
 namespace pteryx::llm {
 namespace {

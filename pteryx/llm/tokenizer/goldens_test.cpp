@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include "pteryx/base/utf8.h"
 #include "pteryx/llm/testing/fixtures.h"
 #include "pteryx/llm/tokenizer/tokenizer.h"
-#include "pteryx/llm/tokenizer/utf8.h"
 
 namespace pteryx::llm {
 namespace {

@@ -23,9 +23,9 @@ Result<std::vector<Token>> read_vocab(const JsonField& vocab) {
   PTERYX_TRY(vocab.expect_object());
   PTERYX_TRY(check_token_count(vocab.size()));
   std::vector<Token> tokens(vocab.size());
-  for (const auto& [text, number] : vocab.value().items()) {
-    const auto* const id = number.get_ptr<const uint64_t*>();
-    if (id == nullptr || *id >= kMostTokens) {
+  for (const auto& [text, number] : *vocab.value().object()) {
+    const auto id = number.whole();
+    if (!id || *id >= kMostTokens) {
       return invalid_program(fmt::format("{}: token '{}': expected an id below {}, got {}",
                                          vocab.path(), excerpt(text), kMostTokens,
                                          excerpt(number.dump())));
@@ -52,7 +52,7 @@ std::optional<std::string> piece_of(std::string_view text, Unit unit) {
 Status read_merge(const JsonField& json, Unit unit, std::vector<std::string>& sides) {
   std::string left;
   std::string right;
-  if (json.value().is_array()) {
+  if (json.value().array() != nullptr) {
     if (json.size() != 2) {
       return invalid_program(
           fmt::format("{}: expected two tokens, got {}", json.path(), json.size()));
@@ -166,11 +166,13 @@ Result<HfModel> read_unigram(const JsonField& json, Unit unit) {
   PTERYX_ASSIGN(const TokenId unknown, json.member("unk_id").number());
   for (size_t i = 0; i < vocab.size(); ++i) {
     const JsonField entry = vocab.at(i);
-    if (!entry.value().is_array() || entry.size() != 2 || !entry.at(1).value().is_number()) {
+    const bool is_pair = entry.value().array() != nullptr && entry.size() == 2;
+    const auto number = is_pair ? entry.at(1).value().number() : std::nullopt;
+    if (!number) {
       return invalid_program(fmt::format("{}: expected a token and its score", entry.path()));
     }
     PTERYX_ASSIGN(std::string text, entry.at(0).string());
-    const auto score = static_cast<float>(entry.at(1).value().get<double>());
+    const auto score = static_cast<float>(*number);
     v.tokens.push_back({.text = std::move(text), .bytes = {}, .kind = TokenKind::kNormal});
     pieces.push_back({v.tokens.back().text, static_cast<TokenId>(i), score});
   }

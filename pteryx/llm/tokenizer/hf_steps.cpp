@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "pteryx/base/excerpt.h"
+#include "pteryx/base/utf8.h"
 #include "pteryx/llm/tokenizer/presets.h"
 #include "pteryx/llm/tokenizer/unicode.h"
-#include "pteryx/llm/tokenizer/utf8.h"
 
 namespace pteryx::llm {
 namespace {

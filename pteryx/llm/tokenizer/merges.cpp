@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "pteryx/base/excerpt.h"
-#include "pteryx/llm/tokenizer/utf8.h"
+#include "pteryx/base/utf8.h"
 
 namespace pteryx::llm {
 namespace {

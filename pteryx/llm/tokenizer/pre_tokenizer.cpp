@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "pteryx/llm/tokenizer/utf8.h"
+#include "pteryx/base/utf8.h"
 
 namespace pteryx::llm {
 

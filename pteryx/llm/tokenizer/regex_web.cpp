@@ -1,4 +1,4 @@
-// Regular expressions by the browser, which has no limit on the work of a match.
+// Regular expressions by the browser, which has no limit on the work of a match, only on memory.
 // SPDX-License-Identifier: BSD-3-Clause
 #include <utility>
 
@@ -11,11 +11,12 @@
 namespace pteryx::llm {
 
 struct Regex::Compiled {
-  explicit Compiled(int32_t number) : regex(number) {}
+  Compiled(int32_t number, std::string_view text) : regex(number), pattern(text) {}
   Compiled(const Compiled&) = delete;
   Compiled& operator=(const Compiled&) = delete;
   ~Compiled() { pteryx_regex_release(regex); }
   int32_t regex;
+  std::string pattern;
 };
 
 Result<Regex> Regex::compile(std::string_view pattern) {
@@ -24,7 +25,7 @@ Result<Regex> Regex::compile(std::string_view pattern) {
     return invalid_program(
         fmt::format("regular expression '{}': the browser does not accept it", excerpt(pattern)));
   }
-  return Regex(std::make_shared<const Compiled>(regex));
+  return Regex(std::make_shared<const Compiled>(regex, pattern));
 }
 
 Status Regex::find_all(std::string_view text, std::vector<Span>& matches) const {
@@ -33,6 +34,12 @@ Status Regex::find_all(std::string_view text, std::vector<Span>& matches) const 
   matches.resize(before + text.size());  // a match takes at least a byte
   const size_t found = pteryx_regex_find_all(compiled_->regex, text.data(), text.size(),
                                              reinterpret_cast<uint32_t*>(matches.data() + before));
+  if (found == SIZE_MAX) {
+    matches.resize(before);
+    return invalid_argument(
+        fmt::format("regular expression '{}' with a text of {} bytes: the browser gave up",
+                    excerpt(compiled_->pattern), text.size()));
+  }
   matches.resize(before + found);
   return {};
 }

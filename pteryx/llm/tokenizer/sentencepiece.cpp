@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/llm/tokenizer/sentencepiece.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "pteryx/base/excerpt.h"
+#include "pteryx/base/order.h"
+#include "pteryx/base/utf8.h"
 #include "pteryx/llm/tokenizer/byte_tokens.h"
-#include "pteryx/llm/tokenizer/utf8.h"
 
 namespace pteryx::llm {
 namespace {
@@ -210,10 +209,8 @@ bool segments(const SpmPiece& piece) {
 
 // Equal scores are one rank: then the pair further left goes first.
 std::vector<uint32_t> ranks_by_score(const std::vector<SpmPiece>& pieces) {
-  std::vector<TokenId> order(pieces.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::sort(order.begin(), order.end(),
-            [&](TokenId a, TokenId b) { return pieces[a].score > pieces[b].score; });
+  const std::vector<uint32_t> order = sorted_places(
+      pieces.size(), [&](uint32_t a, uint32_t b) { return pieces[a].score > pieces[b].score; });
   std::vector<uint32_t> ranks(pieces.size());
   for (uint32_t i = 1; i < order.size(); ++i) {
     const bool tie = pieces[order[i]].score == pieces[order[i - 1]].score;

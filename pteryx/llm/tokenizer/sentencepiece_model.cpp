@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 
 #include "pteryx/base/bytes.h"
+#include "pteryx/base/utf8.h"
 #include "pteryx/llm/tokenizer/limits.h"
 #include "pteryx/llm/tokenizer/sentencepiece.h"
-#include "pteryx/llm/tokenizer/utf8.h"
 
 namespace pteryx::llm {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "pteryx/base/utf8.h"
 #include "pteryx/llm/tokenizer/unicode_tables.h"
-#include "pteryx/llm/tokenizer/utf8.h"
 
 namespace pteryx::llm {
 namespace {

@@ -1,7 +1,7 @@
 // Unicode's tables as the browser has them.
 // SPDX-License-Identifier: BSD-3-Clause
+#include "pteryx/base/utf8.h"
 #include "pteryx/llm/tokenizer/unicode_tables.h"
-#include "pteryx/llm/tokenizer/utf8.h"
 #include "pteryx/llm/tokenizer/web_imports.h"
 
 namespace pteryx::llm {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "pteryx/llm/tokenizer/utf8.h"
+#include "pteryx/base/utf8.h"
 
 namespace pteryx::llm {
 namespace {

@@ -15,13 +15,13 @@ extern "C" {
 PTERYX_IMPORT(regex_compile) int32_t pteryx_regex_compile(const char* pattern, size_t size);
 PTERYX_IMPORT(regex_release) void pteryx_regex_release(int32_t regex);
 // Writes the matches that are not empty, from left to right, as pairs of byte offsets; says how
-// many. There is room for `size` of them.
+// many, or SIZE_MAX when the browser gives up. There is room for `size` of them.
 PTERYX_IMPORT(regex_find_all)
 size_t pteryx_regex_find_all(int32_t regex, const char* text, size_t size, uint32_t* pairs);
 
 // A number of CharKind.
 PTERYX_IMPORT(unicode_kind) int32_t pteryx_unicode_kind(uint32_t c);
-// The character, or the one that it is mapped to; a character that becomes several stays as it is.
+// The character, or the one that it becomes by Unicode's simple mappings.
 PTERYX_IMPORT(unicode_lower) uint32_t pteryx_unicode_lower(uint32_t c);
 PTERYX_IMPORT(unicode_upper) uint32_t pteryx_unicode_upper(uint32_t c);
 PTERYX_IMPORT(unicode_title) uint32_t pteryx_unicode_title(uint32_t c);

@@ -5,8 +5,8 @@
 // k is cut into `splits` parts of the same number of steps.
 // Host guarantees: a [rows, steps * splits * 32] in f16, where what is beyond k is 0; its rows are m, or
 // fill every tile (a_filled).
-// Who includes it has params with m, n, splits, `a`, and unit_b, raw_b, raw_scale_b, scale_b, expand_b as in
-// subgroup_matrix_tile.wgsl.
+// Who includes it has params with m, n, splits, `a`, and unit_b, raw_b, RawScale, raw_scale_b, scale_b, expand_b as
+// in subgroup_matrix_tile.wgsl.
 // Then main has f16_tile_sums.wgsl.
 #option row_fours 1..2
 #option a_filled

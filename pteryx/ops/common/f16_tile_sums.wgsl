@@ -33,7 +33,7 @@
   var next_b1: vec4<u32>;
 #end
 #if scaled_b
-  var next_scale: u32;
+  var next_scale: RawScale;
 #end
 #include "common/f16_tile_fetch.wgsl" at=0u
   for (var step = 0u; step < $(steps)u; step++) {

@@ -76,7 +76,7 @@
 #for i in 0..loads_b
   var next_b$i: vec4<u32>;
 #if scaled_b
-  var next_scale$i: u32;
+  var next_scale$i: RawScale;
 #end
 #end
 #include "common/subgroup_matrix_fetch.wgsl" at=0u

@@ -10,9 +10,9 @@
 // Who includes it has params with m, n, k, splits, chunk (steps * depth), `fn batches() -> u32`, `a`, and for b
 //   unit_b: how many of b one load has (8, 16 or 32; 8 unless along_k)
 //   fn raw_b(batch: u32, n: u32, k: u32) -> vec4<u32>   one load at (k .., n), or at (k, n ..) unless along_k
-//   fn raw_scale_b(n: u32, k: u32) -> u32               its scale, where b is scaled, as it is in memory,
-//   fn scale_b(raw: u32, n: u32, k: u32) -> f16         and as a number: nothing waits for a load that it does not need yet
-//   fn expand_b(words, scale: f16) -> vec4<u32>         eight of its numbers as f16; not for units of 8
+//   fn raw_scale_b(n: u32, k: u32) -> RawScale          its scale, where b is scaled, as it is in memory,
+//   fn scale_b(raw: RawScale, n: u32, k: u32) -> Scale  and as numbers: nothing waits for a load that it does not need yet
+//   fn expand_b(words, scale: Scale) -> vec4<u32>       eight of its numbers as f16; not for units of 8
 // whose values are finite outside of b. Then main has subgroup_matrix_sums.wgsl, and _parts or _results behind it.
 #option pieces_m 1..4
 #option pieces_n 1 | 2 | 4

@@ -90,7 +90,7 @@ struct Finish {
 };
 Finish read_finish(const Node& n);
 
-// With vectors and threads: not transposed ones, of f32 or f16.
+// With vectors and threads: of f32 or f16.
 Result<bool> fast(const Node& n, const Host& h, CpuContext& context);
 
 // The routes of the family, in order of preference.

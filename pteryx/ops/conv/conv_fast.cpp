@@ -33,10 +33,14 @@ bool fits_memory(const Conv& c) {
   return padded < 1e9 && padded < 64.0 * static_cast<double>(product(c.in) + product(c.out)) + 1e6;
 }
 
+// Products of a transposed convolution that are held at a time, for one channel at least.
+constexpr int64_t kMostSpread = 1 << 24;
+
 bool fits(const Node& n, const Conv& c, const Finish& f) {
-  if (c.transposed || c.batch == 0 || c.positions() == 0 || c.channels() == 0 || c.terms() == 0)
-    return false;
-  if (!fits_memory(c)) return false;
+  if (c.batch == 0 || c.positions() == 0 || c.channels() == 0 || c.terms() == 0) return false;
+  if (!c.transposed && !fits_memory(c)) return false;
+  const int64_t spread = product(c.in) * product(c.kernel);
+  if (c.transposed && (spread == 0 || spread > kMostSpread)) return false;
   if (!is_f32_or_f16(n.in(kX)) || !is_f32_or_f16(n.in(kWeight)) || !is_f32_or_f16(n.out()))
     return false;
   if (n.has(kBias) && !is_float(n.in(kBias).dtype)) return false;
@@ -70,6 +74,10 @@ void set_channels(const Node& n, const Host& h, const Conv& c, const Finish& f, 
     return n.has(kBias) ? bias.number(static_cast<int64_t>(i)) : 0.0;
   };
   if (!f.norm && !n.has(kBias)) return;
+  if (!f.norm && bias.dtype == DType::kF32) {
+    to.shift = {floats(bias), 1, 0};
+    return;
+  }
   auto* const shift = context.memory.take_array<float>(channels);
   to.shift = {shift, 1, 0};
   for (size_t i = 0; i < channels; ++i) shift[i] = static_cast<float>(bias_of(i));
@@ -130,17 +138,36 @@ const size_t* find_starts(const Conv& c, const cpu::Window& w, CpuContext& conte
 
 void by_channels(const Conv& c, const Operands& o, CpuContext& context) {
   const cpu::Window w = window_of(c);
-  const size_t* const starts = find_starts(c, w, context);
-  const size_t own = (w.plane() + cpu::kSpare + 15) / 16 * 16;
-  auto* const padded = context.memory.take_array<float>(own * context.pool.threads());
-  std::fill(padded, padded + own * context.pool.threads(), 0.0F);
+  const bool direct = cpu::convolves_directly(w);
+  const size_t* const starts = direct ? nullptr : find_starts(c, w, context);
+  const size_t plane = direct ? 0 : w.plane() + cpu::kSpare;
+  const PerThread padded(context, plane * sizeof(float));
+  for (size_t t = 0; t < context.pool.threads(); ++t) {
+    auto* const to = reinterpret_cast<float*>(padded.of(t));
+    std::fill(to, to + plane, 0.0F);
+  }
   const auto channels = size(c.channels());
-  context.pool.run(size(c.batch) * channels, [&](size_t i, size_t thread) {
-    float* const plane = padded + thread * own;
-    cpu::pad_plane(w, o.x + i * size(product(c.in)), plane);
-    const size_t channel = i % channels;
-    cpu::convolve_plane(w, starts, plane, o.weight + channel * w.taps(),
-                        finish_at(o, c, i / channels, 0), channel, o.y + i * w.positions());
+  const size_t in = size(product(c.in));
+  const size_t planes = size(c.batch) * channels;
+  // Small planes go together, as far as threads have enough of them.
+  const size_t threads = std::max<size_t>(context.pool.threads(), 1);
+  const size_t most = std::max<size_t>(planes / (4 * threads), 1);
+  const size_t each = std::clamp<size_t>(kPartElements / in, 1, most);
+  context.pool.run((planes + each - 1) / each, [&](size_t item, size_t thread) {
+    auto* const own = reinterpret_cast<float*>(padded.of(thread));
+    for (size_t i = item * each; i < std::min((item + 1) * each, planes); ++i) {
+      const size_t channel = i % channels;
+      const float* const x = o.x + i * in;
+      const float* const kernel = o.weight + channel * w.taps();
+      float* const y = o.y + i * w.positions();
+      const cpu::Finish finish = finish_at(o, c, i / channels, 0);
+      if (direct) {
+        cpu::convolve_directly(w, x, kernel, finish, channel, y);
+      } else {
+        cpu::fill_plane(w, x, own);
+        cpu::convolve_plane(w, starts, own, kernel, finish, channel, y);
+      }
+    }
   });
 }
 
@@ -177,11 +204,19 @@ void by_products(const Conv& given, const Operands& o, CpuContext& context) {
   }
   const cpu::GemmItems items = cpu::cut_gemm(g, context.pool.threads(), groups - 1);
   const PerThread scratch(context, cpu::gemm_scratch_bytes());
+  const cpu::Panels panels = groups == 1 ? cpu::panels_of(g, items) : cpu::Panels{};
+  if (panels.count > 0) g.panels = context.memory.take(panels.bytes);
   for (size_t image = 0; image < size(c.batch); ++image) {
     const float* const x = o.x + image * groups * channels * in;
     if (padded != nullptr) {
       context.pool.run(groups * channels, [&](size_t i, size_t /*thread*/) {
         cpu::pad_plane(w, x + i * in, padded + i * w.plane());
+      });
+    }
+    if (panels.count > 0) {
+      g.b.data = padded != nullptr ? padded : x;
+      context.pool.run(panels.count, [&](size_t i, size_t thread) {
+        cpu::gather_panel(g, items, i, scratch.of(thread));
       });
     }
     context.pool.run(groups * items.count(), [&](size_t i, size_t thread) {
@@ -198,6 +233,81 @@ void by_products(const Conv& given, const Operands& o, CpuContext& context) {
   }
 }
 
+// [rows, columns] of weights as [columns, rows].
+void transpose(const float* from, size_t rows, size_t columns, CpuContext& context, float* to) {
+  for_parts(context, columns, kPartElements / rows, [&](size_t begin, size_t end) {
+    for (size_t r = 0; r < rows; ++r) {
+      for (size_t i = begin; i < end; ++i) to[i * rows + r] = from[r * columns + i];
+    }
+  });
+}
+
+// Where entry `tap` of the kernel takes entry i of an axis to; below 0 or from out on: nowhere.
+int64_t target(const Conv& c, size_t axis, int64_t i, int64_t tap) {
+  return i * c.stride[axis] + tap * c.dilation[axis] - c.padding[axis];
+}
+
+// Adds products [taps, positions of the input] of one channel to the results they belong to.
+void spread(const Conv& c, const float* from, float* y) {
+  std::fill(y, y + c.positions(), 0.0F);
+  for (int64_t tap = 0; tap < product(c.kernel); ++tap) {
+    const Sizes k{tap / c.kernel[2] / c.kernel[1], tap / c.kernel[2] % c.kernel[1],
+                  tap % c.kernel[2]};
+    for (int64_t row = 0; row < c.in[0] * c.in[1]; ++row, from += c.in[2]) {
+      const int64_t d = target(c, 0, row / c.in[1], k[0]);
+      const int64_t h = target(c, 1, row % c.in[1], k[1]);
+      if (d < 0 || d >= c.out[0] || h < 0 || h >= c.out[1]) continue;
+      float* const to = y + (d * c.out[1] + h) * c.out[2];
+      for (int64_t i = 0; i < c.in[2]; ++i) {
+        const int64_t w = target(c, 2, i, k[2]);
+        if (w >= 0 && w < c.out[2]) to[w] += from[i];
+      }
+    }
+  }
+}
+
+// A transposed convolution: the product of the weight, [channels * taps, channels of the input],
+// and x is spread over the results, some channels at a time.
+void by_spreading(const Conv& c, const Operands& o, CpuContext& context) {
+  const size_t taps = size(product(c.kernel));
+  const auto in = size(product(c.in));
+  const auto terms = size(c.in_channels);
+  const auto channels = size(c.out_channels);
+  const size_t most = std::clamp<size_t>(size(kMostSpread) / (taps * in), 1, channels);
+  auto* const weight = context.memory.take_array<float>(channels * taps * terms);
+  auto* const products = context.memory.take_array<float>(most * taps * in);
+  const PerThread scratch(context, cpu::gemm_scratch_bytes());
+  cpu::Gemm g{.m = most * taps,
+              .n = in,
+              .k = terms,
+              .a_row = terms,
+              .b = {.kind = cpu::RightKind::kRows, .data = nullptr, .stride = in},
+              .finish = {},
+              .y = products,
+              .y_row = in};
+  for (size_t i = 0; i < size(c.images()); ++i) {
+    const size_t group = i % size(c.groups);
+    transpose(o.weight + group * terms * channels * taps, terms, channels * taps, context, weight);
+    g.b.data = o.x + i * terms * in;
+    for (size_t first = 0; first < channels; first += most) {
+      const size_t count = std::min(most, channels - first);
+      g.m = count * taps;
+      g.a = weight + first * taps * terms;
+      const cpu::GemmItems items = cpu::cut_gemm(g, context.pool.threads());
+      context.pool.run(items.count(), [&](size_t item, size_t thread) {
+        cpu::multiply(g, items, item, scratch.of(thread));
+      });
+      context.pool.run(count, [&](size_t own, size_t /*thread*/) {
+        const size_t channel = group * channels + first + own;
+        float* const y =
+            o.y + (i / size(c.groups) * size(c.channels()) + channel) * size(c.positions());
+        spread(c, products + own * taps * in, y);
+        cpu::finish(finish_at(o, c, i / size(c.groups), channel), 1, size(c.positions()), y);
+      });
+    }
+  }
+}
+
 }  // namespace
 
 Result<bool> fast(const Node& n, const Host& h, CpuContext& context) {
@@ -205,7 +315,9 @@ Result<bool> fast(const Node& n, const Host& h, CpuContext& context) {
   const Finish f = read_finish(n);
   if (!fits(n, c, f)) return false;
   const Operands o = find_operands(n, h, c, f, context);
-  if (c.in_channels == 1 && c.out_channels == 1 && !c.is_pointwise()) {
+  if (c.transposed) {
+    by_spreading(c, o, context);
+  } else if (c.in_channels == 1 && c.out_channels == 1 && !c.is_pointwise()) {
     by_channels(c, o, context);
   } else {
     by_products(c, o, context);

@@ -89,14 +89,14 @@ bool fits_columns(const Node& n, const gpu::Caps& caps) {
 bool suits_columns(const Node& n, const gpu::Caps& caps) {
   return !caps.software && holds(n, [](const Conv& c) { return c.kernel[1] > 1 && c.out[1] > 1; });
 }
-// Tiles of 32 x 32 would be less than an eighth full.
-bool wastes_tiles(const Node& n, const gpu::Caps&) {
-  return holds(n, [](const Conv& c) {
-    const auto up = [](int64_t v) { return (v + 31) / 32 * 32; };
-    const int64_t tiled = up(c.out_channels) * up(c.positions());
-    return !c.transposed && c.in_channels > 1 && c.terms() < 256 &&
-           c.out_channels * c.positions() * 8 <= tiled;
-  });
+// Tiles of 32 x 32 would be less than an eighth full, or take too long to compile.
+bool suits_direct(const Node& n, const gpu::Caps& caps) {
+  return caps.slow_compiler || holds(n, [](const Conv& c) {
+           const auto up = [](int64_t v) { return (v + 31) / 32 * 32; };
+           const int64_t tiled = up(c.out_channels) * up(c.positions());
+           return !c.transposed && c.in_channels > 1 && c.terms() < 256 &&
+                  c.out_channels * c.positions() * 8 <= tiled;
+         });
 }
 
 constexpr Route kRoutes[] = {
@@ -113,7 +113,7 @@ constexpr Route kRoutes[] = {
      [](const Node& n, Plan& p) {
        return plan_rows<shaders::ConvDirectParams>(n, p, shaders::conv_direct);
      },
-     wastes_tiles},
+     suits_direct},
     {"matrix_halves", fits_matrix_halves, plan_matrix_halves, suits_matrix_halves, Precision::kF16},
     {"matrix", fits_matrix, plan_matrix, nullptr, Precision::kF16},
     {"winograd4", fits_winograd<4>, plan_winograd<4>, suits_winograd<4>},

@@ -21,8 +21,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
@@ -40,15 +42,34 @@ using KernelFiles = std::function<std::optional<std::string_view>(std::string_vi
 // A number, or a word or text.
 using OptionValue = std::variant<int64_t, std::string>;
 
+// What an option is set to. Refers to texts, so that plans make it without copies of them, which
+// would be 3 % of a module for the web.
+class OptionSetting {
+ public:
+  template <std::integral T>
+  OptionSetting(T number) : number_(static_cast<int64_t>(number)) {}       // NOLINT: implicit
+  OptionSetting(std::string_view text) : text_(text), is_text_(true) {}    // NOLINT: by design
+  OptionSetting(const char* text) : text_(text), is_text_(true) {}         // NOLINT
+  OptionSetting(const std::string& text) : text_(text), is_text_(true) {}  // NOLINT
+  OptionSetting(const OptionValue& value);                                 // NOLINT
+  OptionValue value() const;
+
+ private:
+  int64_t number_ = 0;
+  std::string_view text_;
+  bool is_text_ = false;
+};
+
+struct NamedSetting {
+  std::string_view name;
+  OptionSetting value;
+};
+
 class Options {
  public:
   Options() = default;
-  Options(std::initializer_list<std::pair<const std::string, OptionValue>> values)
-      : values_(values) {}
-  Options& set(std::string name, OptionValue value) {
-    values_.insert_or_assign(std::move(name), std::move(value));
-    return *this;
-  }
+  Options(std::initializer_list<NamedSetting> settings);
+  Options& set(std::string_view name, const OptionSetting& setting);
   const OptionValue* find(std::string_view name) const;
   const std::map<std::string, OptionValue, std::less<>>& all() const { return values_; }
   // "rows=4, x=norm", for labels and messages.

@@ -129,6 +129,29 @@ Result<std::optional<OptionDeclaration>> parse_declaration(const Directive& d) {
   return std::optional(std::move(o));
 }
 
+OptionSetting::OptionSetting(const OptionValue& value) {
+  if (const auto* const text = std::get_if<std::string>(&value)) {
+    text_ = *text;
+    is_text_ = true;
+  } else {
+    number_ = *std::get_if<int64_t>(&value);
+  }
+}
+
+OptionValue OptionSetting::value() const {
+  if (is_text_) return std::string(text_);
+  return number_;
+}
+
+Options::Options(std::initializer_list<NamedSetting> settings) {
+  for (const NamedSetting& s : settings) set(s.name, s.value);
+}
+
+Options& Options::set(std::string_view name, const OptionSetting& setting) {
+  values_.insert_or_assign(std::string(name), setting.value());
+  return *this;
+}
+
 const OptionValue* Options::find(std::string_view name) const {
   const auto it = values_.find(name);
   return it == values_.end() ? nullptr : &it->second;

@@ -73,11 +73,19 @@ cpu::Right right_of(const MatMul& d, const Host& h, CpuContext& c) {
           .stride = size(d.b.column)};
 }
 
-void by_tiles(const MatMul& d, const cpu::Gemm& g, CpuContext& c) {
+void by_tiles(const MatMul& d, const cpu::Gemm& given, CpuContext& c) {
+  cpu::Gemm g = given;
   const auto batches = size(d.batches);
   const size_t element = g.b.kind == cpu::RightKind::kHalfColumns ? 2 : sizeof(float);
   const cpu::GemmItems items = cpu::cut_gemm(g, c.pool.threads(), batches - 1);
   const PerThread scratch(c, cpu::gemm_scratch_bytes());
+  const cpu::Panels panels = batches == 1 ? cpu::panels_of(g, items) : cpu::Panels{};
+  if (panels.count > 0) {
+    g.panels = c.memory.take(panels.bytes);
+    c.pool.run(panels.count, [&](size_t i, size_t thread) {
+      cpu::gather_panel(g, items, i, scratch.of(thread));
+    });
+  }
   c.pool.run(batches * items.count(), [&](size_t i, size_t thread) {
     const size_t batch = i / items.count();
     cpu::Gemm of = g;

@@ -79,7 +79,8 @@ bool makes_pairs(const QLinear& d, const gpu::Caps& caps) {
 
 // Buffers of a product that turns queries and keys: with the tables, caches and live scalars.
 uint32_t rotated_buffers(const QLinear& d) {
-  return 3 + rotation_buffers(d) + (d.norm ? 1 : 0) + (norms_heads(d) ? 2 : 0);
+  return 3 + rotation_buffers(d) + (d.minimums ? 1 : 0) + (d.norm ? 1 : 0) +
+         (norms_heads(d) ? 2 : 0);
 }
 
 // Norms need the sums of a whole head: of one row, in pairs that are apart, if a workgroup can make
@@ -122,16 +123,19 @@ void share_out_k(Shape& s, const QLinear& d, uint32_t limit, const gpu::Caps& ca
   while (s.steps > 1 && s.workgroup_bytes() > most_bytes(s, caps)) --s.steps;
 }
 
-// Buffers of a product that norms x.
-uint32_t normed_buffers(const QLinear& d) {
-  return 5 + u32(static_cast<int64_t>(d.more.size())) + (d.bias ? 1 : 0) + (d.residual ? 1 : 0);
+// Buffers of a layer that not every layer has.
+uint32_t more_buffers(const QLinear& d) {
+  return u32(static_cast<int64_t>(d.more.size())) + (d.minimums ? 1 : 0) + (d.bias ? 1 : 0) +
+         (d.residual ? 1 : 0);
 }
+
+// Buffers of a product that norms x.
+uint32_t normed_buffers(const QLinear& d) { return 5 + more_buffers(d); }
 
 // Buffers of a product that has x as planes.
 uint32_t prepared_buffers(const QLinear& d, uint32_t planes) {
   if (d.rotation) return rotated_buffers(d) + planes - 1;
-  return planes + 4 + u32(static_cast<int64_t>(d.more.size())) + (d.bias ? 1 : 0) +
-         (d.residual ? 1 : 0);
+  return planes + 4 + more_buffers(d);
 }
 
 // x is rounded once per workgroup: few of them, if they can all run at once. Eight columns, or
@@ -277,8 +281,7 @@ Status dot4(const Node& n, Plan& p, QLinear d) {
   }
   set_result_options(d, false, options);
   std::vector<Bind> bind = x;
-  bind.push_back({"weight", d.weight});
-  bind.push_back({"scales", d.scales});
+  bind_weight(d, options, bind);
   if (d.norm) bind.push_back({"norm", *d.norm});
   if (d.row_scale) bind.push_back({"row_scale", *d.row_scale});
   if (d.row_zero) bind.push_back({"row_zero", *d.row_zero});

@@ -63,7 +63,8 @@ Status plan_product(const Node& n, Plan& p, QLinear d, const QLinear& first, con
       .set("group", std::max<int64_t>(d.group, 1))
       .set("steps", t.steps)
       .set("splits", t.splits);
-  std::vector<Bind> bind = {{"a", a}, {"weight", d.weight}, {"scales", d.scales}};
+  std::vector<Bind> bind = {{"a", a}};
+  bind_weight(d, options, bind);
   bind_results(first, bind);
   Params params = make_params(d);
   params.splits = u32(t.splits);
@@ -107,7 +108,8 @@ template <MatrixSize Size>
 bool fits_subgroup_matrix(const Node& n, const gpu::Caps& caps) {
   const auto d = describe_qlinear(n);
   if (!d.ok() || !has_vectors(n, *d)) return false;
-  const size_t buffers = 4 + d->more.size() + (d->bias ? 1 : 0) + (d->residual ? 1 : 0);
+  const size_t buffers =
+      4 + d->more.size() + (d->minimums ? 1 : 0) + (d->bias ? 1 : 0) + (d->residual ? 1 : 0);
   return buffers <= std::min(8U, caps.max_storage_buffers) && has_matrix(Size, product(*d), caps);
 }
 

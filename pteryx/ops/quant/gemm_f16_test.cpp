@@ -62,12 +62,14 @@ TEST(GemmF16, InWholeMatrices) {
       .none()
       .none()
       .none()
+      .none()
       .ints({128, 128})
       .outs({{DType::kF32, {20, 128}, {}}, {DType::kF32, {20, 128}, {}}});
   expect_matrices(two, on_the_cpu(two), kRounded, "matrix_small");
 }
 
-// Sums of whole tiles begin with the residual, others get it at the end; x comes behind a norm.
+// Sums of whole tiles begin with the residual, others get it at the end; x comes behind a norm, and
+// groups have minimums.
 TEST(GemmF16, FromAResidual) {
   Case c("pteryx.linear_q4gsw");
   c.in(random(DType::kF32, {70, 64}, 1, -1, 1))
@@ -76,6 +78,7 @@ TEST(GemmF16, FromAResidual) {
       .constant(random(DType::kU8, {64, 32}, 2, 0, 255))
       .in(random(DType::kF32, {2, 64}, 3, 0.01, 0.05))
       .integer(32)
+      .in(random(DType::kF32, {2, 64}, 6, -0.1, 0.1))
       .none()
       .in(random(DType::kF32, {70, 64}, 4))
       .none()
@@ -95,6 +98,7 @@ TEST(GemmF16, Gated) {
     c.constant(random(DType::kU8, {g.n, g.k / 2}, 2, 0, 255))
         .in(random(DType::kF32, {g.k / g.group, g.n}, 3, 0.01, 0.05))
         .integer(g.group);
+    g.bias ? c.none() : c.in(random(DType::kF32, {g.k / g.group, g.n}, 6, -0.1, 0.1));
     g.bias ? c.in(random(DType::kF32, {g.n}, 4)) : c.none();
     c.none().flag(true).none().ints({g.n / 2}).outs({{g.type, {g.m, g.n / 2}, {}}});
     expect_matrices(c, on_the_cpu(c), kRounded, route);

@@ -99,11 +99,17 @@ Status use_vectors(const Node& n, Plan& p, QLinear& d) {
 }
 
 void set_weight_options(const QLinear& d, Options& to) {
-  std::string shares = "unit";
+  std::string_view shares = "unit";
   if (!one_scale(d)) shares = d.group % 4 == 0 ? "four" : "code";
   to.set("codes", d.codes == Codes::kBytes ? "bytes" : "nibbles")
       .set("scale_order", name_of(d.scale_order))
-      .set("scale_for", std::move(shares));
+      .set("scale_for", shares);
+}
+
+void bind_weight(const QLinear& d, Options& to, std::vector<Bind>& bind) {
+  to.set("has_minimums", d.minimums ? 1 : 0);
+  bind.insert(bind.end(), {{"weight", d.weight}, {"scales", d.scales}});
+  if (d.minimums) bind.push_back({"minimums", *d.minimums});
 }
 
 // ---------------------------------------------------------------- x and y
@@ -283,7 +289,8 @@ Pieces pieces(const QLinear& d, bool parts, Options options) {
   set_weight_options(d, p.options);
   set_result_options(d, parts, p.options);
   p.options.set("parts", parts ? 1 : 0);
-  p.bind = {{"x", d.x}, {"weight", d.weight}, {"scales", d.scales}};
+  p.bind = {{"x", d.x}};
+  bind_weight(d, p.options, p.bind);
   if (parts) {
     p.bind.push_back({"y", d.y});
   } else {

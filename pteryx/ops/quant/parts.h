@@ -27,6 +27,8 @@ bool has_vectors(const Node& n, const QLinear& d);
 Status use_vectors(const Node& n, Plan& p, QLinear& d);
 std::string name_of(ScaleOrder order);                   // scale_index.wgsl
 void set_weight_options(const QLinear& d, Options& to);  // weights.wgsl
+// Weight, scales and minimums; the option says whether there are these.
+void bind_weight(const QLinear& d, Options& to, std::vector<Bind>& bind);
 
 // ---------------------------------------------------------------- x and y
 

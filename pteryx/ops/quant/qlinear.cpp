@@ -61,6 +61,16 @@ Status set_scales(const Node& n, QLinear& d) {
                     to_string(dims));
 }
 
+// As the scales.
+Status set_minimums(const Node& n, QLinear& d) {
+  const Row& r = row(n);
+  if (r.minimums < 0 || !n.has(at(r.minimums))) return {};
+  d.minimums = n.in(at(r.minimums));
+  PTERYX_TRY(n.expect(at(r.minimums), "shape", d.scales.dims, d.minimums->dims));
+  if (d.minimums->dtype == d.scales.dtype) return {};
+  return n.malformed(at(r.minimums), "type", name(d.scales.dtype), name(d.minimums->dtype));
+}
+
 // The first row of x is at `start` of the rows that a tensor has along a dim. This runs in every
 // step: text is made for errors only.
 struct Start {
@@ -211,6 +221,7 @@ Result<QLinear> describe_qlinear(const Node& n) {
                       to_string(d.weight.dims));
   }
   PTERYX_TRY(set_scales(n, d));
+  PTERYX_TRY(set_minimums(n, d));
   if (r.bias >= 0 && n.has(at(r.bias))) {
     PTERYX_TRY(check_length(n, r.bias, d.n));
     d.bias = n.in(at(r.bias));

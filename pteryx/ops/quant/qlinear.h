@@ -44,8 +44,9 @@ struct Rotation {
   int64_t kv_width() const { return keys.dim(2) * keys.dim(3); }
 };
 
-// y[m, n] = factor * sum over k of (x[m, k] - x_zero) * code[n, k] * scales[scale_at(n, k)] +
-// bias[n], x from first_row on, x and y dense. Scales and bias may be longer than n.
+// y[m, n] = factor * sum over k of (x[m, k] - x_zero) * (code[n, k] * scales[scale_at(n, k)] +
+// minimums[scale_at(n, k)]) + bias[n], x from first_row on, x and y dense. Scales and bias may be
+// longer than n.
 struct QLinear {
   int64_t m = 0;
   int64_t n = 0;
@@ -61,6 +62,9 @@ struct QLinear {
   int64_t first_row = 0;  // of x
   Tensor weight;
   Tensor scales;
+  // Of 4-bit codes: what code 0 of each group stands for, of the type and shape of scales. A format
+  // with a scale and a minimum for each group has the minimum and eight times the scale here.
+  std::optional<Tensor> minimums;
   std::optional<Tensor> bias;
   // Where set, each row of x is first rounded to 8-bit codes with this scale and zero point.
   std::optional<Tensor> row_scale;

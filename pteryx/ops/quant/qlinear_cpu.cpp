@@ -58,13 +58,15 @@ std::vector<double> sums_of(const QLinear& d, const Host& h) {
   const HostTensor weight = h.host(d.weight.id);
   const bool scaled = d.codes != Codes::kNone;
   const HostTensor scales = scaled ? h.host(d.scales.id) : HostTensor{};
+  const HostTensor minimums = d.minimums ? h.host(d.minimums->id) : HostTensor{};
   const std::vector<double> x = numbers(d, h);
   std::vector<double> line(static_cast<size_t>(d.k));
   std::vector<double> sums(static_cast<size_t>(d.m * d.n));
   for (int64_t j = 0; j < d.n; ++j) {
     for (int64_t k = 0; k < d.k; ++k) {
       const double scale = scaled ? scales.number(d.scale_at(j, k)) : 1;
-      line[static_cast<size_t>(k)] = code(d, weight, j, k) * scale;
+      const double minimum = d.minimums ? minimums.number(d.scale_at(j, k)) : 0;
+      line[static_cast<size_t>(k)] = code(d, weight, j, k) * scale + minimum;
     }
     const double bias = d.bias ? h.host(d.bias->id).number(j) : 0.0;
     for (int64_t m = 0; m < d.m; ++m) {

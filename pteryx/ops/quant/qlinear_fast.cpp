@@ -39,10 +39,11 @@ bool choose_kind(const QLinear& d, const HostTensor& weight, cpu::WeightKind& ki
 bool fits(const QLinear& d) {
   const bool nibbles = d.codes == Codes::kLowFirst || d.codes == Codes::kHighFirst;
   if (d.m == 0 || d.n == 0 || d.k == 0 || d.interleaved || !is_f32_or_f16(d.x)) return false;
-  if (nibbles && (d.scale_order == ScaleOrder::kBlocks || (d.group % 32 != 0 && d.group < d.k)))
-    return false;
+  const bool blocks = nibbles && d.scale_order == ScaleOrder::kBlocks;
+  if (nibbles && d.group % 32 != 0 && d.group < d.k) return false;
   if (d.codes == Codes::kBytes && d.scale_order != ScaleOrder::kFlat) return false;
-  if (d.codes != Codes::kNone && !is_f32(d.scales)) return false;
+  if (d.codes != Codes::kNone && !(blocks ? d.scales.dtype == DType::kF16 : is_f32(d.scales)))
+    return false;
   if (d.norm && !is_f32(*d.norm)) return false;
   if (d.bias && !is_f32(*d.bias)) return false;
   if (d.residual && !is_f32_or_f16(*d.residual)) return false;
@@ -51,18 +52,19 @@ bool fits(const QLinear& d) {
        !is_f32_or_f16(d.rotation->values) || (d.rotation->q_norm && !is_f32(*d.rotation->q_norm)) ||
        (d.rotation->k_norm && !is_f32(*d.rotation->k_norm))))
     return false;
-  return std::ranges::all_of(qlinear::results(d),
-                             [](const qlinear::Columns& c) { return is_f32_or_f16(c.y); });
+  return is_f32_or_f16(d.y) && std::ranges::all_of(d.more, is_f32_or_f16);
 }
 
 const float* as_floats(Bytes bytes) { return reinterpret_cast<const float*>(bytes.data()); }
 
-// The scales of each piece, which lie apart as the pieces do: of every group one behind the other.
-bool find_scales(const QLinear& d, std::span<const Bytes> ranges, Pieces& p) {
+// The scales or minimums of each piece, which lie apart as the pieces do: of every group one behind
+// the other.
+using Floats = const float* cpu::Weight::*;
+bool find_floats(const QLinear& d, std::span<const Bytes> ranges, Floats which, Pieces& p) {
   if (d.scale_order == ScaleOrder::kFlat) {
     if (ranges.size() != p.count) return false;
     for (size_t i = 0; i < p.count; ++i) {
-      p.all[i].scales = as_floats(ranges[i]);
+      p.all[i].*which = as_floats(ranges[i]);
       if (ranges[i].size() != p.all[i].n * sizeof(float)) return false;
     }
     return true;
@@ -72,13 +74,35 @@ bool find_scales(const QLinear& d, std::span<const Bytes> ranges, Pieces& p) {
   if (ranges.size() != count * groups) return false;
   for (size_t i = 0; i < count; ++i) {
     cpu::Weight& w = p.all[i];
-    w.scales = as_floats(ranges[i]);
+    w.*which = as_floats(ranges[i]);
     w.scale_row = w.n;
     for (size_t g = 0; g < groups; ++g) {
       const Bytes range = ranges[g * count + i];
-      if (range.size() != w.n * sizeof(float) || as_floats(range) != w.scales + g * w.n)
+      if (range.size() != w.n * sizeof(float) || as_floats(range) != w.*which + g * w.n)
         return false;
     }
+  }
+  return true;
+}
+
+bool find_groups(const QLinear& d, const Host& h, Pieces& p) {
+  return find_floats(d, h.parts(d.scales.id), &cpu::Weight::scales, p) &&
+         (!d.minimums || find_floats(d, h.parts(d.minimums->id), &cpu::Weight::minimums, p));
+}
+
+// The same of scales in blocks of eight columns, which lie together. False: a piece begins within
+// a block.
+bool find_blocks(const QLinear& d, const Host& h, Pieces& p) {
+  const void* const scales = h.host(d.scales.id).data;
+  const void* const minimums = d.minimums ? h.host(d.minimums->id).data : nullptr;
+  size_t first = 0;
+  for (size_t i = 0; i < p.count; ++i) {
+    if (first % 8 != 0) return false;
+    p.all[i].scale_row = static_cast<size_t>(d.scale_row);
+    const size_t at = first / 8 * p.all[i].scale_row;
+    p.all[i].half_scales = static_cast<const uint16_t*>(scales) + at;
+    if (minimums != nullptr) p.all[i].half_minimums = static_cast<const uint16_t*>(minimums) + at;
+    first += p.all[i].n;
   }
   return true;
 }
@@ -86,6 +110,7 @@ bool find_scales(const QLinear& d, std::span<const Bytes> ranges, Pieces& p) {
 // False: in some form that is not done here.
 bool find_pieces(const QLinear& d, const Host& h, Pieces& p) {
   std::span<const Bytes> parts = h.parts(d.weight.id);
+  const bool blocks = d.scale_order == ScaleOrder::kBlocks;
   cpu::Weight whole{.k = static_cast<size_t>(d.k), .row_bytes = static_cast<size_t>(d.row_bytes)};
   whole.group = static_cast<size_t>(d.group);
   if (!choose_kind(d, {d.weight.dtype, d.weight.dims, nullptr}, whole.kind)) return false;
@@ -99,14 +124,17 @@ bool find_pieces(const QLinear& d, const Host& h, Pieces& p) {
       p.all[i].data = parts[i].data();
       p.all[i].n = parts[i].size() / whole.row_bytes;
     }
-    if (d.codes == Codes::kNone || find_scales(d, h.parts(d.scales.id), p)) return true;
+    if (d.codes == Codes::kNone || (blocks ? find_blocks(d, h, p) : find_groups(d, h, p)))
+      return true;
   }
   p.count = 1;
   p.all[0] = whole;
   p.all[0].n = static_cast<size_t>(d.n);
   p.all[0].data = h.host(d.weight.id).data;
+  if (blocks) return find_blocks(d, h, p);
   if (d.codes != Codes::kNone) {
     p.all[0].scales = floats(h.host(d.scales.id));
+    if (d.minimums) p.all[0].minimums = floats(h.host(d.minimums->id));
     p.all[0].scale_row = static_cast<size_t>(d.scale_row);
   }
   return true;
@@ -166,10 +194,11 @@ void multiply(const QLinear& d, const Pieces& p, const X& x, CpuContext& c, floa
       cpu::prepare(any, m, c.precision, x.data, x.row, r, r + 1, prepared);
     });
   }
-  // Rows of weight for an item: enough items that no thread waits long for the others.
-  constexpr size_t kStep = 64;
-  const size_t share = static_cast<size_t>(d.n) / (c.pool.threads() * 8);
-  const size_t step = std::clamp(share / kStep * kStep, kStep, 16 * kStep);
+  // Rows of weight for an item: enough items that no thread waits long for the others. Panels of
+  // products with many rows of x are 64 wide.
+  const size_t unit = m <= cpu::kFewRows ? 32 : 64;
+  const size_t share = static_cast<size_t>(d.n) / (c.pool.threads() * 16);
+  const size_t step = std::clamp(share / unit * unit, unit, 16 * unit);
   std::array<size_t, kMostPieces + 1> first{};  // item of each piece
   for (size_t i = 0; i < p.count; ++i) first[i + 1] = first[i] + (p.all[i].n + step - 1) / step;
   const PerThread scratch(c, cpu::scratch_bytes(any, m, c.precision));
@@ -274,9 +303,15 @@ Result<bool> qlinear_fast(const Node& n, const Host& h, CpuContext& c) {
     if (d.gated) return put_gated(d, ends, m, row);
     if (d.rotation) return put_rotated(d, ends, rows, m, row);
     if (plain) return;
-    for (const qlinear::Columns& r : qlinear::results(d))
-      store_floats(row + r.first, h.host(r.y.id), static_cast<int64_t>(m) * r.width,
-                   static_cast<size_t>(r.width));
+    const float* from = row;
+    const auto put = [&](const Tensor& t) {
+      const int64_t columns = t.dim(-1);
+      store_floats(from, h.host(t.id), static_cast<int64_t>(m) * columns,
+                   static_cast<size_t>(columns));
+      from += columns;
+    };
+    put(d.y);
+    for (const Tensor& t : d.more) put(t);
   });
   return true;
 }

@@ -21,6 +21,8 @@ struct Joined {
   std::string op;
   int64_t m, k;
   std::vector<int64_t> widths;
+  bool blocks = false;    // scales of 4 bits in f16, of eight columns together
+  bool minimums = false;  // of 4 bits
 
   bool four() const { return op == "pteryx.linear_q4gsw"; }
   bool floats() const { return op == "pteryx.linear"; }
@@ -28,6 +30,7 @@ struct Joined {
   static constexpr int64_t kGroup = 32;
   static constexpr uint32_t kWeightArg = 3;
   static constexpr uint32_t kScalesArg = 4;
+  static constexpr uint32_t kMinimumsArg = 6;
 };
 
 Case call(const Joined& j, const TestTensor& x) {
@@ -37,10 +40,19 @@ Case call(const Joined& j, const TestTensor& x) {
     c.constant(random(kF32, {j.n(), j.k}, 2)).none();
   } else if (j.four()) {
     const QuantisedWeight w(j.n(), j.k, -8, 7);
+    const int64_t groups = j.k / Joined::kGroup;
     c.constant(w.nibbles(j.k / 2, true))
-        .constant(random(kF32, {j.k / Joined::kGroup, j.n()}, 3, 0.01, 0.05))
-        .integer(Joined::kGroup)
-        .none();
+        .constant(j.blocks ? random(DType::kF16, {j.n() / 8, groups, 8}, 3, 0.01, 0.05)
+                           : random(kF32, {groups, j.n()}, 3, 0.01, 0.05))
+        .integer(Joined::kGroup);
+    if (!j.minimums) {
+      c.none();
+    } else if (j.blocks) {
+      c.constant(random(DType::kF16, {j.n() / 8, groups, 8}, 4, -0.1, 0.1));
+    } else {
+      c.constant(random(kF32, {groups, j.n()}, 4, -0.1, 0.1));
+    }
+    c.none();
   } else {
     const QuantisedWeight w(j.n(), j.k, -100, 100);
     c.constant(w.bytes()).constant(random(kF32, {j.n()}, 3, 0.001, 0.003)).none();
@@ -115,7 +127,13 @@ void expect_same_in_parts(const Joined& j) {
     const Places weights = cut_rows(bytes_of(Joined::kWeightArg, weight), j);
     apart.parts[weight] = views(weights);
     Places scales;
-    if (!j.floats()) {
+    Places minimums;
+    if (j.minimums && !j.blocks) {
+      uint32_t id = 0;
+      const std::vector<std::byte> all = bytes_of(Joined::kMinimumsArg, id);
+      minimums = cut_columns(all, j, apart.parts[id]);
+    }
+    if (!j.floats() && !j.blocks) {
       uint32_t id = 0;
       const std::vector<std::byte> all = bytes_of(Joined::kScalesArg, id);
       if (j.four()) {
@@ -134,6 +152,25 @@ TEST(QLinearFast, WeightsInPartsGiveTheSameBits) {
     for (const int64_t m : {1, 3, 20}) {
       expect_same_in_parts({op, m, 96, {64, 20, 4}});
       expect_same_in_parts({op, m, 320, {200, 132}});
+    }
+  }
+  for (const int64_t m : {1, 3, 20}) {
+    expect_same_in_parts({"pteryx.linear_q4gsw", m, 96, {64, 24, 8}, true});
+    expect_same_in_parts({"pteryx.linear_q4gsw", m, 96, {64, 24, 8}, true, true});
+    expect_same_in_parts({"pteryx.linear_q4gsw", m, 320, {64, 20, 4}, false, true});
+  }
+}
+
+TEST(QLinearFast, ScalesInBlocksAndMinimumsGiveWhatTheReferenceGives) {
+  for (const auto& [blocks, minimums] : {std::pair(true, false), {true, true}, {false, true}}) {
+    for (const int64_t m : {1, 3, 20}) {
+      const Joined j{"pteryx.linear_q4gsw", m, 160, {64, 24}, blocks, minimums};
+      const Case c = call(j, random(kF32, {1, m, j.k}, 1, -1, 1));
+      const auto want = run(c, Where::kCpu);
+      ASSERT_TRUE(want.ok()) << want.status().message();
+      Runner r;
+      ASSERT_TRUE(r.build(c).ok());
+      EXPECT_EQ(compare(run_fast(r), *want, quantised_tolerance(kF32)), "") << m;
     }
   }
 }
@@ -157,7 +194,7 @@ TEST(QLinearFast, CarriesInfinities) {
   }
 }
 
-// What it leaves to the reference: scales in blocks, of f16, and groups that are no multiples
+// What it leaves to the reference: scales in blocks, of f32, and groups that are no multiples
 // of 32.
 TEST(QLinearFast, LeavesSomeCallsToTheReference) {
   const QuantisedWeight w(8, 64, -8, 7);
@@ -180,7 +217,8 @@ TEST(QLinearFast, LeavesSomeCallsToTheReference) {
   EXPECT_EQ(is_fast(grouped(32, random(kF32, {2, 8}, 2))), true);
   EXPECT_EQ(is_fast(grouped(64, random(kF32, {1, 8}, 2))), true);
   EXPECT_EQ(is_fast(grouped(16, random(kF32, {4, 8}, 2))), false);
-  EXPECT_EQ(is_fast(grouped(32, random(DType::kF16, {1, 2, 8}, 2))), false);
+  EXPECT_EQ(is_fast(grouped(32, random(DType::kF16, {1, 2, 8}, 2))), true);
+  EXPECT_EQ(is_fast(grouped(32, random(kF32, {1, 2, 8}, 2))), false);
 }
 
 }  // namespace

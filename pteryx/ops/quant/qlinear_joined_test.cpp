@@ -23,7 +23,19 @@ struct Joined {
   DType type = DType::kF32;
   bool norm = false;
   bool gated = false;
+  bool minimums = false;  // of four
+  bool blocks = false;    // scales and minimums in f16, of eight columns together
 };
+
+// Numbers [groups, n] as [n / 8, groups, 8] in f16, and what is left of them.
+TestTensor in_blocks(TestTensor& numbers) {
+  const int64_t groups = numbers.dims[0];
+  const int64_t n = numbers.dims[1];
+  for (double& v : numbers.data) v = double{half_to_float(float_to_half(static_cast<float>(v)))};
+  return make(DType::kF16, {n / 8, groups, 8}, [&](int64_t i) {
+    return numbers.data[at(i / 8 % groups * n + i / 8 / groups * 8 + i % 8)];
+  });
+}
 
 // x as a layer with a norm sees it.
 TestTensor normalised(const TestTensor& x, const TestTensor& weight, double eps) {
@@ -50,25 +62,32 @@ TestTensor gated(const TestTensor& x) {
 }
 
 void check_joined(const Joined& j) {
-  const auto [m, k, widths, four, t, norm, gate] = j;
+  const auto [m, k, widths, four, t, norm, gate, has_minimums, blocks] = j;
   const int64_t n = std::accumulate(widths.begin(), widths.end(), int64_t{0}) * (gate ? 2 : 1);
   const int64_t group = four ? 32 : k;
   const TestTensor x = random(t, {1, m, k}, 1, -1, 1);
   const TestTensor norm_weight = random(t, {k}, 7, 0.5, 1.5);
   const QuantisedWeight w(n, k, four ? -8 : -100, four ? 7 : 100);
-  const TestTensor scales =
+  TestTensor scales =
       random(t, four ? Dims{k / group, n} : Dims{n}, 2, four ? 0.01 : 0.001, four ? 0.05 : 0.003);
+  TestTensor minimums = random(t, {k / group, n}, 6, -0.1, 0.1);
+  const TestTensor given_scales = blocks ? in_blocks(scales) : scales;
+  const TestTensor given_minimums = blocks ? in_blocks(minimums) : minimums;
   const bool adds = widths.size() == 1 && !gate;
   const TestTensor residual = random(t, {m, n}, 5);
   TestTensor whole = quantised_reference(
       norm ? normalised(x, norm_weight, 1e-5) : x, w,
       [&](int64_t row, int64_t column) { return scales.data[at(column / group * n + row)]; },
-      no_bias, t);
+      no_bias, t,
+      [&](int64_t row, int64_t column) {
+        return has_minimums ? minimums.data[at(column / group * n + row)] : 0;
+      });
   Case c(four ? "pteryx.linear_q4gsw" : "pteryx.linear_q8");
   c.in(x);
   norm ? c.constant(norm_weight).number(1e-5) : c.none().none();
-  c.constant(four ? w.nibbles(k / 2, true) : w.bytes()).in(scales);
+  c.constant(four ? w.nibbles(k / 2, true) : w.bytes()).in(given_scales);
   if (four) c.integer(group);
+  if (four) has_minimums ? c.in(given_minimums) : c.none();
   c.none();
   adds ? c.in(residual) : c.none();
   gate ? c.integer(1) : c.none();
@@ -120,6 +139,32 @@ TEST(JoinedQLinear, ALayerTakesTheGateBehindIt) {
   check_joined({12, 64, {40}, true, DType::kF32, false, true});
 }
 
+TEST(JoinedQLinear, GroupsHaveMinimums) {
+  check_joined({1, 64, {64, 32, 32}, true, DType::kF32, true, false, true});
+  check_joined({1, 2080, {8}, true, DType::kF32, true, false, true});
+  check_joined({1, 64, {33}, true, DType::kF32, false, false, true});  // and a residual
+  check_joined({1, 96, {12}, true, DType::kF16, false, true, true});
+  check_joined({1, 64, {36}, true, DType::kF32, true, true, true, true});
+  check_joined({6, 1024, {40, 8}, true, DType::kF32, false, false, true, true});
+  check_joined({7, 64, {8}, true, DType::kF32, true, true, true});
+  check_joined({40, 64, {40, 4, 24}, true, DType::kF32, false, false, true});
+  check_joined({9, 2048, {64, 72, 8}, true, DType::kF32, false, false, true, true});  // k is cut
+  check_joined({12, 64, {40}, true, DType::kF32, false, true, true});
+}
+
+TEST(JoinedQLinear, MinimumsAreLikeScales) {
+  const TestTensor x = random(DType::kF32, {1, 32}, 1);
+  const QuantisedWeight w(8, 32, -8, 7);
+  const auto with = [&](const TestTensor& minimums) {
+    Case c("pteryx.linear_q4gsw");
+    c.in(x).none().none().constant(w.nibbles(16, true)).in(random(DType::kF32, {1, 8}, 2));
+    c.integer(32).in(minimums).none().none().none().none().ints({8});
+    return std::move(c.outs({{DType::kF32, {1, 8}, {}}}));
+  };
+  expect_error(with(random(DType::kF32, {1, 12}, 3)), "shape: expected [1, 8], got [1, 12]");
+  expect_error(with(random(DType::kF16, {1, 8}, 3)), "type: expected f32, got f16");
+}
+
 TEST(JoinedQLinear, ALayerTakesTheLastRow) {
   constexpr int64_t kK = 64;
   constexpr int64_t kN = 36;
@@ -149,11 +194,13 @@ struct Rotated {
   bool has_bias = false;
   int64_t size = 8;  // of a head
   int64_t k = 64;
+  bool has_minimums = false;  // of four
 };
 
 // Queries, keys and values: the first two turned, the others where they belong in the caches.
 void check_rotated(const Rotated& r) {
-  const auto [rows, start, four, cache_type, halves, heads_normed, has_bias, size, k] = r;
+  const auto [rows, start, four, cache_type, halves, heads_normed, has_bias, size, k,
+              has_minimums] = r;
   constexpr int64_t kHeads = 3;
   constexpr int64_t kvHeads = 2;
   constexpr int64_t kCapacity = 24;
@@ -166,6 +213,7 @@ void check_rotated(const Rotated& r) {
   const QuantisedWeight w(n, k, four ? -8 : -100, four ? 7 : 100);
   const TestTensor scales = random(DType::kF32, four ? Dims{k / group, n} : Dims{n}, 2,
                                    four ? 0.01 : 0.001, four ? 0.05 : 0.003);
+  const TestTensor minimums = random(DType::kF32, {k / group, n}, 6, -0.1, 0.1);
   const int64_t table_width = halves ? size : size / 2;
   const TestTensor cos = random(DType::kF32, {kCapacity + 1, table_width}, 11, -1, 1);
   const TestTensor sin = random(DType::kF32, {kCapacity + 1, table_width}, 12, -1, 1);
@@ -177,7 +225,10 @@ void check_rotated(const Rotated& r) {
   TestTensor sums = quantised_reference(
       normalised(x, norm, 1e-5), w,
       [&](int64_t row, int64_t column) { return scales.data[at(column / group * n + row)]; },
-      [&](int64_t j) { return has_bias ? bias.data[at(j)] : 0.0; }, DType::kF32);
+      [&](int64_t j) { return has_bias ? bias.data[at(j)] : 0.0; }, DType::kF32,
+      [&](int64_t row, int64_t column) {
+        return has_minimums ? minimums.data[at(column / group * n + row)] : 0;
+      });
   for (int64_t i = 0; heads_normed && i < rows * n; i += size) {
     if (i % n >= queries + kv) continue;
     const TestTensor head =
@@ -207,6 +258,7 @@ void check_rotated(const Rotated& r) {
   c.in(x).constant(norm).number(1e-5).constant(four ? w.nibbles(k / 2, true) : w.bytes());
   c.in(scales);
   if (four) c.integer(group);
+  if (four) has_minimums ? c.in(minimums) : c.none();
   has_bias ? c.constant(bias) : c.none();
   c.in(cos).in(sin).live(start + 1);
   halves ? c.integer(1) : c.none();
@@ -241,14 +293,26 @@ TEST(JoinedQLinear, HeadsOfQueriesAndKeysMayBeNormed) {
   check_rotated({1, 5, true, DType::kF32, true, true, true, 128, 4128});
 }
 
+TEST(JoinedQLinear, GroupsOfQueriesKeysAndValuesHaveMinimums) {
+  check_rotated({1, 23, true, DType::kF16, false, false, false, 8, 64, true});
+  check_rotated({1, 3, true, DType::kF32, true, true, true, 32, 64, true});
+  check_rotated({12, 6, true, DType::kF32, true, false, false, 8, 64, true});
+}
+
 TEST(JoinedQLinear, JoinedLayersMustShareAllColumns) {
   const TestTensor x = random(DType::kF32, {1, 32}, 1);
   const QuantisedWeight w(8, 32, -8, 7);
   const auto joined = [&](std::vector<int64_t> widths, std::vector<TestTensor> outs) {
     Case c("pteryx.linear_q4gsw");
     c.in(x).none().none().constant(w.nibbles(16, true)).in(random(DType::kF32, {1, 8}, 2));
-    return std::move(
-        c.integer(32).none().none().none().none().ints(std::move(widths)).outs(std::move(outs)));
+    return std::move(c.integer(32)
+                         .none()
+                         .none()
+                         .none()
+                         .none()
+                         .none()
+                         .ints(std::move(widths))
+                         .outs(std::move(outs)));
   };
   const TestTensor four{DType::kF32, {1, 4}, {}};
   expect_error(joined({4, 8}, {four, four}), "8 together, got [4, 8] for 2 results");

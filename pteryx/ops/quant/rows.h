@@ -17,7 +17,7 @@ struct Row {
   std::string_view name;
   std::span<const Arg> args;
   Codes codes;
-  int8_t weight, scales;
+  int8_t weight, scales, minimums;
   int8_t group;  // none: one scale per row of weight
   int8_t bias, residual;
   int8_t factor, x_zero;       // numbers
@@ -44,6 +44,7 @@ constexpr Row make_row(std::string_view name, std::span<const Arg> args, Codes c
           .codes = codes,
           .weight = tensor("weight"),
           .scales = tensor("scales"),
+          .minimums = tensor("minimums"),
           .group = number("group_size"),
           .bias = tensor("bias"),
           .residual = tensor("residual"),
@@ -99,7 +100,7 @@ constexpr std::array<Arg, 3> normed(Arg x) {
   return {x, optional_in("norm", kFloats), optional_number("eps")};
 }
 inline constexpr std::array kWeights4 = {in("weight", kCode4, 2, 2), in("scales", kFloats, 2, 3),
-                                         number("group_size")};
+                                         number("group_size"), optional_in("minimums", kFloats)};
 inline constexpr std::array kWeights8 = {in("weight", kCode8, 2, 2), in("scales", kFloats)};
 inline constexpr std::array kWeightFloats = {in("weight", kFloats, 2, 2)};
 inline constexpr std::array kJoinedSlots = {optional_in("bias", kFloats),

@@ -30,7 +30,8 @@ Status naive(const Node& n, Plan& p, QLinear d) {  // NOLINT(performance-unneces
     params.width = u32(c.width);
     Options options = {{"codes", name_of(d.codes)},
                        {"scale_order", qlinear::name_of(d.scale_order)}};
-    std::vector<Bind> bind = {{"x", d.x}, {"weight", d.weight}, {"scales", d.scales}};
+    std::vector<Bind> bind = {{"x", d.x}};
+    bind_weight(d, options, bind);
     set_finish(d, options, bind);
     bind.push_back({"y", c.y});
     PTERYX_TRY(p.dispatch(n, {.shader = &shaders::qlinear_naive,

@@ -4,8 +4,10 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <optional>
 
 #include "pteryx/cpu/arena.h"
+#include "pteryx/cpu/rows.h"
 #include "pteryx/ops/float_rows.h"
 #include "pteryx/ops/sample/draw.h"
 
@@ -47,13 +49,14 @@ float lowest_kept(const Sampling& s, std::span<const float> z, float peak,
     double all = 0;
     for (const float v : sorted.first(count)) all += std::exp(static_cast<double>(v) - peak);
     double sum = 0;
+    const auto enough = [&] { return sum > 0 && sum >= s.top_p * all; };  // one at least
     // From the top on, some at a time: few hold most of the probability.
-    for (size_t done = 0, some = 64; done < count && sum < s.top_p * all; some *= 4) {
+    for (size_t done = 0, some = 64; done < count && !enough(); some *= 4) {
       const size_t until = std::min(done + some, count);
       const auto part = sorted.first(count).subspan(done);
       std::partial_sort(part.begin(), part.begin() + static_cast<ptrdiff_t>(until - done),
                         part.end(), std::greater<>());
-      for (; done < until && sum < s.top_p * all; ++done) {
+      for (; done < until && !enough(); ++done) {
         sum += std::exp(static_cast<double>(sorted[done]) - peak);
         bottom = sorted[done];
       }
@@ -64,13 +67,28 @@ float lowest_kept(const Sampling& s, std::span<const float> z, float peak,
   return static_cast<double>(bottom) >= least ? bottom : static_cast<float>(least);
 }
 
+bool penalises(const Sampling& s) {
+  return s.repetition != 1 || s.presence != 0 || s.frequency != 0;
+}
+
+// The likeliest token where nothing else is asked for and all logits are finite.
+std::optional<int32_t> likeliest(const Sampling& s, std::span<const float> z) {
+  if (s.temperature > 0 || penalises(s)) return std::nullopt;
+  const size_t allowed = s.vocabulary == 0 ? z.size() : std::min<size_t>(s.vocabulary, z.size());
+  const size_t at = cpu::find_largest(z.data(), allowed);
+  const auto others = z.subspan(allowed);
+  if (at == allowed || z[at] == std::numeric_limits<float>::lowest() ||
+      (!others.empty() && cpu::find_largest(others.data(), others.size()) == others.size()))
+    return std::nullopt;
+  return static_cast<int32_t>(at);
+}
+
 int32_t choose(const Draw& d, std::span<const int32_t> before, std::span<float> z,
                cpu::Arena& memory) {
   constexpr float kLowest = std::numeric_limits<float>::lowest();
   const Sampling& s = d.settings;
   if (!can_draw(z)) return kNoToken;
-  if (s.repetition != 1 || s.presence != 0 || s.frequency != 0)
-    hold_back(s, before, z, {memory.take_array<uint32_t>(z.size()), z.size()});
+  if (penalises(s)) hold_back(s, before, z, {memory.take_array<uint32_t>(z.size()), z.size()});
   const size_t allowed = s.vocabulary == 0 ? z.size() : std::min<size_t>(s.vocabulary, z.size());
   for (float& v : z.first(allowed)) {
     if (s.temperature > 0) v /= s.temperature;
@@ -111,8 +129,16 @@ Result<bool> draw_fast(const Node& n, const Host& h, CpuContext& c) {
   const std::span before(reinterpret_cast<const int32_t*>(history.data) + d.begin,
                          static_cast<size_t>(d.end - d.begin));
   const auto vocabulary = static_cast<size_t>(n.in(kLogits).dim(-1));
+  const int64_t last = logits.numel() - static_cast<int64_t>(vocabulary);  // row
+  if (logits.dtype == DType::kF32) {
+    const auto* const row = reinterpret_cast<const float*>(logits.data) + last;
+    if (const auto token = likeliest(d.settings, {row, vocabulary})) {
+      h.host(n.out_id()).put_integer(0, *token);
+      return true;
+    }
+  }
   const std::span z(c.memory.take_array<float>(vocabulary), vocabulary);
-  load_floats(logits, logits.numel() - static_cast<int64_t>(vocabulary), vocabulary, z.data());
+  load_floats(logits, last, vocabulary, z.data());
   h.host(n.out_id()).put_integer(0, choose(d, before, z, c.memory));
   return true;
 }

@@ -91,7 +91,8 @@ enum class Where : uint8_t {
 };
 
 // Schema check, shape, plan, run. `route` is "" or a name of the op's family. Inputs the op mutates
-// come after results.
+// come after results. With PTERYX_DEVICE=cpu, kGpu is kFast, and whatever says so below runs on the
+// CPU alone.
 Result<std::vector<TestTensor>> run(const Case& c, Where where = Where::kGpu,
                                     const std::string& route = "");
 // Plans the case for `caps` with a route that must fit, at f16 precision, and compiles what it

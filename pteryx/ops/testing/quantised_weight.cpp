@@ -35,7 +35,8 @@ TestTensor QuantisedWeight::nibbles(int64_t row_bytes, bool low_first) const {
 
 TestTensor quantised_reference(const TestTensor& x, const QuantisedWeight& w,
                                const std::function<double(int64_t, int64_t)>& scale,
-                               const std::function<double(int64_t)>& bias, DType t) {
+                               const std::function<double(int64_t)>& bias, DType t,
+                               const std::function<double(int64_t, int64_t)>& minimum) {
   Dims dims = x.dims;
   dims[dims.rank() - 1] = w.n;
   TestTensor y{t, dims, {}};
@@ -43,7 +44,8 @@ TestTensor quantised_reference(const TestTensor& x, const QuantisedWeight& w,
     for (int64_t n = 0; n < w.n; ++n) {
       double total = 0;
       for (int64_t k = 0; k < w.k; ++k) {
-        total += x.data[at(m * w.k + k)] * static_cast<double>(w.code(n, k)) * scale(n, k);
+        const double value = static_cast<double>(w.code(n, k)) * scale(n, k);
+        total += x.data[at(m * w.k + k)] * (minimum ? value + minimum(n, k) : value);
       }
       y.data.push_back(total + bias(n));
     }

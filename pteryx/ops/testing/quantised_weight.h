@@ -20,10 +20,11 @@ struct QuantisedWeight {
   TestTensor nibbles(int64_t row_bytes, bool low_first) const;
 };
 
-// The product in double; scale(n, k) and bias(n) are the test's.
+// The product in double; scale(n, k), bias(n) and, where set, minimum(n, k) are the test's.
 TestTensor quantised_reference(const TestTensor& x, const QuantisedWeight& w,
                                const std::function<double(int64_t, int64_t)>& scale,
-                               const std::function<double(int64_t)>& bias, DType t);
+                               const std::function<double(int64_t)>& bias, DType t,
+                               const std::function<double(int64_t, int64_t)>& minimum = nullptr);
 inline double no_bias(int64_t /*n*/) { return 0; }
 
 inline Tolerance quantised_tolerance(DType t) {

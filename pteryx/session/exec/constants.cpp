@@ -77,12 +77,10 @@ void ConstantPool::place(std::span<const Wanted> together, uint64_t bytes) {
     const Place place{{id, offset, bound_bytes(*w.tensor)}, buffer};
     offset += room_for(*w.tensor, device_->caps());
     places_.emplace(ConstantId(*w.tensor), place);
-    Upload u{.id = ConstantId(*w.tensor),
-             .tensor = *w.tensor,
-             .label = std::string(w.label),
-             .at = place.at,
-             .host = {}};
-    if (!written_as_they_are(*w.tensor)) u.host.emplace(*w.tensor, sources_);
+    Upload u{
+        .data = w.tensor->data, .label = std::string(w.label), .at = place.at, .host = nullptr};
+    if (!written_as_they_are(*w.tensor))
+      u.host = std::make_unique<ConstantPieces>(*w.tensor, sources_);
     uploads_.push_back(std::move(u));
   }
 }
@@ -135,6 +133,7 @@ Result<bool> ConstantPool::step_all(std::vector<Job>& jobs) {
 
 Result<bool> ConstantPool::advance() {
   if (uploads_.empty() && relaying_.empty()) return true;
+  awaited_bytes_ = 0;
   PTERYX_ASSIGN(const bool uploaded, step_all(uploads_));
   if (!uploaded) return false;
   return step_all(relaying_);
@@ -142,13 +141,12 @@ Result<bool> ConstantPool::advance() {
 
 Result<bool> ConstantPool::step(Upload& u) {
   constexpr uint64_t kChunk = 32U << 20;  // so much between two reports
-  if (u.host) {
-    PTERYX_ASSIGN(const bool there, u.host->advance());
-    if (!there) return false;
-    PTERYX_TRY(write_host(u));
+  if (u.host != nullptr) {
+    PTERYX_ASSIGN(const bool written, write_host(u));
+    if (!written) return false;
   }
-  for (; u.part < u.tensor.data.size(); ++u.part, u.of_part = 0) {
-    const ByteRange& part = u.tensor.data[u.part];
+  for (; u.part < u.data.size(); ++u.part, u.of_part = 0) {
+    const ByteRange& part = u.data[u.part];
     while (u.of_part < part.size) {
       const uint64_t size = std::min(kChunk, part.size - u.of_part);
       PTERYX_TRY(device_->write(u.at.buffer, u.at.offset + u.offset, sources_[part.source],
@@ -165,17 +163,23 @@ Result<bool> ConstantPool::step(Upload& u) {
   return true;
 }
 
-Status ConstantPool::write_host(Upload& u) {
-  std::vector<std::byte> narrow;
-  if (u.tensor.dtype == DType::kI64) {
-    PTERYX_ASSIGN(narrow, narrowed(u.tensor, u.host->bytes(), u.label));
+// Host memory holds the pieces of the first few uploads; the others have their turn afterwards.
+Result<bool> ConstantPool::write_host(Upload& u) {
+  constexpr uint64_t kMost = uint64_t{8} << 20;
+  for (; !u.host->done(); u.host->next()) {
+    if (awaited_bytes_ >= kMost) return false;
+    PTERYX_ASSIGN(const bool there, u.host->advance());
+    if (!there) {
+      awaited_bytes_ += u.host->piece_bytes();
+      return false;
+    }
+    PTERYX_ASSIGN(const Bytes bytes, u.host->take(u.label));
+    PTERYX_TRY(device_->write(u.at.buffer, u.at.offset + u.offset, bytes));
+    u.offset += bytes.size();
   }
-  const Bytes bytes = u.tensor.dtype == DType::kI64 ? Bytes(narrow) : u.host->bytes();
-  PTERYX_TRY(device_->write(u.at.buffer, u.at.offset, bytes));
-  u.offset = bytes.size();
-  u.part = u.tensor.data.size();
+  u.part = u.data.size();
   u.host.reset();
-  return {};
+  return true;
 }
 
 Status ConstantPool::count(Upload& u) {

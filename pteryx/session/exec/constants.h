@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +15,7 @@
 #include "pteryx/graph/graph.h"
 #include "pteryx/ops/op.h"
 #include "pteryx/session/constant.h"
+#include "pteryx/session/constant_pieces.h"
 #include "pteryx/session/exec/owned.h"
 
 namespace pteryx::exec {
@@ -52,12 +52,11 @@ class ConstantPool {
  private:
   using RelaidId = std::pair<ConstantId, std::string>;
   struct Upload {
-    ConstantId id;
-    graph::Tensor tensor;
+    std::vector<ByteRange> data;
     std::string label;
     gpu::Binding at;
-    std::optional<ConstantBytes> host;  // bytes that change on their way
-    size_t part = 0;                    // to be written next, and how much of it was
+    std::unique_ptr<ConstantPieces> host;  // bytes that change on their way
+    size_t part = 0;                       // to be written next, and how much of it was
     uint64_t of_part = 0;
     uint64_t offset = 0;  // from where it is
     uint64_t counted = 0;
@@ -81,7 +80,7 @@ class ConstantPool {
   void forget(const Relaid& r);
   Result<bool> step(Upload& u);
   Result<bool> step(Relaid& r);
-  Status write_host(Upload& u);
+  Result<bool> write_host(Upload& u);
   Status count(Upload& u);
   template <typename Job>
   Result<bool> step_all(std::vector<Job>& jobs);
@@ -92,6 +91,7 @@ class ConstantPool {
   std::map<ConstantId, Place> places_;
   std::map<RelaidId, OwnedBuffer> relaid_;
   std::vector<Upload> uploads_;
+  uint64_t awaited_bytes_ = 0;  // of pieces that were asked for in this turn
   std::vector<Relaid> relaying_;
 };
 

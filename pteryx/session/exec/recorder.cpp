@@ -86,7 +86,7 @@ std::unique_ptr<Recording> Recorder::empty_recording() const {
 
 void Recorder::warm(std::vector<std::optional<NodePlan>> plans, uint64_t state) {
   for (size_t at = 0; at < layout_.blocks.size(); ++at) {
-    bool all = true;
+    bool all = gives_bound(layout_.blocks[at]);
     for (const Span& span : layout_.blocks[at].spans) {
       for (const uint32_t node : span.nodes) all = all && plans[node].has_value();
     }
@@ -98,6 +98,21 @@ void Recorder::warm(std::vector<std::optional<NodePlan>> plans, uint64_t state) 
       warm_shaders_.pipeline(ops::create_pipeline(*device_, d));
     if (plan->feeding) warm_shaders_.pipeline(ops::create_pipeline(*device_, *plan->feeding));
   }
+}
+
+// Whether results have the file's bounds as their sizes where everything else has. Rules that read
+// scalars run again before a recording is used; these would not.
+bool Recorder::gives_bound(const Block& b) const {
+  ops::Live live = layout_.bound;
+  bool same = true;
+  for (uint32_t i = b.begin; i < b.end && same; ++i) {
+    if (layout_.defs[i] == nullptr || layout_.place[i] == Place::kItem) continue;
+    if (std::ranges::binary_search(b.scalar_nodes, i)) continue;
+    const ops::Node n(graph_, graph_.nodes[i], *layout_.defs[i], live);
+    ops::Shapes shapes(n, live, same);
+    same = layout_.defs[i]->shape(n, shapes).ok() && same;
+  }
+  return same;
 }
 
 void Recorder::record_at_bound(size_t at, std::vector<std::optional<NodePlan>>& plans,

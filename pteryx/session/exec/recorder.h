@@ -126,6 +126,7 @@ class Recorder {
   std::unique_ptr<Recording> empty_recording() const;
   Status plan_node(uint32_t node, Draft& d);
   void add_plan(uint32_t node, NodePlan plan, Draft& d);
+  bool gives_bound(const Block& b) const;
   void record_at_bound(size_t block, std::vector<std::optional<NodePlan>>& plans, uint64_t state);
   void make_key(const Block& b, const ops::Live& live, uint64_t state);
   uint64_t add_params(const ops::PlannedDispatch& x, Draft& d) const;

@@ -16,6 +16,14 @@ uint64_t next_id() {
   return ++last;
 }
 
+// Whether the initial value can be seen to be 0, which it is then in every type and order.
+bool lies_zero(const graph::Tensor& t, std::span<const SourcePtr> sources) {
+  return std::ranges::all_of(t.data, [&](const ByteRange& r) {
+    const auto lies = sources[r.source]->view(r.offset, r.size);
+    return lies && is_zero(*lies);
+  });
+}
+
 Status write_zeros(gpu::Device& device, gpu::BufferId buffer, uint64_t size) {
   constexpr uint64_t kChunk = 4U << 20;
   const std::vector<std::byte> zeros(std::min(size, kChunk));
@@ -35,25 +43,35 @@ State::State(const StateForm& form, const ConstantPool& constants)
       p.buffer = created_.buffer(device_, std::max<uint64_t>(c.gpu_bytes, 4),
                                  gpu::BufferKind::kStorage, c.label);
     }
-    if (c.host) p.memory.resize(std::max<uint64_t>(c.host_bytes, 1));
-    if (c.tensor.has_data()) p.initial.emplace(c.tensor, constants.sources());
+    if (c.host) p.memory = ZeroedMemory(std::max<uint64_t>(c.host_bytes, 1));
+    if (c.tensor.has_data() && !lies_zero(c.tensor, constants.sources()))
+      p.initial.emplace(c.tensor, constants.sources());
   }
 }
 
 Result<bool> State::advance() {
   if (there_) return true;
   PTERYX_ASSIGN(const bool made, created_.settled(*device_));
-  bool read = true;
-  for (Part& p : parts_) {
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    const StateForm::Cell& c = form_.cells[i];
+    if (c.host && parts_[i].memory.data() == nullptr) {
+      return memory_error(
+          fmt::format("state '{}' of {} bytes: no memory left", c.label, c.host_bytes));
+    }
+  }
+  // A few at a time: caches are large, and most turn out to be zero, as they were made.
+  constexpr uint64_t kMost = uint64_t{8} << 20;
+  uint64_t awaited = 0;
+  for (size_t i = 0; i < parts_.size() && awaited < kMost; ++i) {
+    Part& p = parts_[i];
     if (!p.initial) continue;
     PTERYX_ASSIGN(const bool there, p.initial->advance());
-    read = read && there;
+    if (!there) awaited += part_bytes(i);
+    if (there && is_zero(p.initial->bytes())) p.initial.reset();
   }
-  if (!made || !read) return false;
+  if (!made || awaited > 0) return false;
   for (size_t i = 0; i < parts_.size(); ++i) {
-    Part& p = parts_[i];
-    if (p.initial && is_zero(p.initial->bytes())) p.initial.reset();  // as it was made
-    if (p.initial && !filled_) PTERYX_TRY(write_initial(i));
+    if (parts_[i].initial && !filled_) PTERYX_TRY(write_initial(i));
   }
   there_ = true;
   return true;
@@ -68,7 +86,7 @@ Status State::write_initial(size_t i) {
   const StateForm::Cell& c = form_.cells[i];
   Part& p = parts_[i];
   if (!p.initial) {
-    std::ranges::fill(p.memory, std::byte{0});
+    std::ranges::fill(p.memory.bytes(), std::byte{0});
     return c.gpu ? write_zeros(*device_, p.buffer.get(), c.gpu_bytes) : Status();
   }
   const Bytes bytes = p.initial->bytes();
@@ -82,7 +100,7 @@ Status State::write_initial(size_t i) {
 Status State::copy(const State& other) {
   std::vector<gpu::Copy> copies;
   for (size_t i = 0; i < parts_.size(); ++i) {
-    parts_[i].memory = other.parts_[i].memory;
+    std::ranges::copy(other.parts_[i].memory.bytes(), parts_[i].memory.bytes().begin());
     if (!form_.cells[i].gpu) continue;
     copies.push_back(
         {other.parts_[i].buffer.get(), 0, parts_[i].buffer.get(), 0, align_up(part_bytes(i), 4)});
@@ -109,7 +127,7 @@ Status State::restore(Bytes bytes) {
     if (form_.cells[i].gpu) {
       PTERYX_TRY(device_->write(parts_[i].buffer.get(), 0, part));
     } else {
-      std::ranges::copy(part, parts_[i].memory.begin());
+      std::ranges::copy(part, parts_[i].memory.bytes().begin());
     }
   }
   filled_ = true;
@@ -144,8 +162,8 @@ Result<bool> StateBytes::advance() {
     const State::Part& p = state_.parts_[part_];
     const uint64_t size = state_.part_bytes(part_);
     if (!state_.form_.cells[part_].gpu) {
-      bytes_.insert(bytes_.end(), p.memory.begin(),
-                    p.memory.begin() + static_cast<ptrdiff_t>(size));
+      const Bytes own = p.memory.bytes().first(static_cast<size_t>(size));
+      bytes_.insert(bytes_.end(), own.begin(), own.end());
       of_part_ = size;
     } else if (of_part_ < size) {
       const uint64_t count = std::min(chunk_, size - of_part_);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,6 +33,26 @@ struct StateForm {
   uint64_t fingerprint = 0;  // of what the methods do
 };
 
+// Memory that is 0 at first, and takes none of the system's before it is touched: of a cache, what
+// a conversation fills.
+class ZeroedMemory {
+ public:
+  ZeroedMemory() = default;
+  explicit ZeroedMemory(uint64_t size)
+      : bytes_(static_cast<std::byte*>(std::calloc(static_cast<size_t>(size), 1))),
+        size_(bytes_ == nullptr ? 0 : size) {}  // empty where there is none left
+
+  std::byte* data() const { return bytes_.get(); }
+  MutableBytes bytes() const { return {bytes_.get(), static_cast<size_t>(size_)}; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* p) const { std::free(p); }
+  };
+  std::unique_ptr<std::byte, Free> bytes_;
+  uint64_t size_ = 0;
+};
+
 class State {
  public:
   // The form and the pool outlive it.
@@ -56,15 +77,13 @@ class State {
 
   // Of a cell: where it is.
   gpu::BufferId buffer(uint32_t cell) const { return parts_[cell].buffer.get(); }
-  std::byte* memory(uint32_t cell) {
-    return parts_[cell].memory.empty() ? nullptr : parts_[cell].memory.data();
-  }
+  std::byte* memory(uint32_t cell) const { return parts_[cell].memory.data(); }
 
  private:
   friend class StateBytes;
   struct Part {
     OwnedBuffer buffer;                    // where the GPU uses it
-    std::vector<std::byte> memory;         // where the host does
+    ZeroedMemory memory;                   // where the host does
     std::optional<ConstantBytes> initial;  // none: zero
   };
   // As the GPU has it, where it has it.

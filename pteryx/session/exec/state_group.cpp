@@ -65,10 +65,12 @@ Result<uint32_t> StateGroup::cell_of(const graph::Graph& g, const Root& r) {
         shared_.try_emplace(*t.shared, Shared{next, g.method, describe(t, r), bytes_of(t)});
     if (!is_new) {
       StateForm::Cell& c = form_.cells[it->second.cell];
+      const uint64_t already = c.host ? c.host_bytes : 0;
       c.host = c.host || r.host;
       c.host_bytes = std::max(c.host_bytes, r.host_bytes);
       if (!c.tensor.has_data()) c.tensor = t;
       if (r.gpu) shared_bytes_ += r.gpu_bytes;
+      if (r.host) shared_host_bytes_ += std::min(r.host_bytes, already);
       return it->second.cell;
     }
   }

@@ -32,6 +32,7 @@ class StateGroup {
 
   // GPU memory that several methods counted as theirs, beyond the first.
   uint64_t shared_bytes() const { return shared_bytes_; }
+  uint64_t shared_host_bytes() const { return shared_host_bytes_; }  // of the host
   // The state of runs that name no other.
   State& state() { return *state_; }
   // Another one, which begins to be made.
@@ -50,6 +51,7 @@ class StateGroup {
   StateForm form_;
   std::map<graph::SharedPlace, Shared> shared_;
   uint64_t shared_bytes_ = 0;
+  uint64_t shared_host_bytes_ = 0;
   const ConstantPool* constants_ = nullptr;
   std::unique_ptr<State> state_;
 };

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "pteryx/base/order.h"
 #include "pteryx/session/constant.h"
 #include "pteryx/session/layout/stages.h"
 
@@ -124,6 +125,7 @@ class Memory : Stage {
     for (uint32_t i = 0; i < l_.roots.size(); ++i) {
       const Root& r = l_.roots[i];
       if (!r.host || r.constant) continue;
+      if (r.state) l_.memory.host_state += r.host_bytes;
       const bool stays = own[i] || r.gpu || r.state || r.input || r.cross_block;
       if (stays || lifetimes[i].first == kNone) {
         l_.memory.host += r.host_bytes;
@@ -155,7 +157,7 @@ class Memory : Stage {
       if (uploaded_.contains(i) && !r.gpu_written && !r.state && r.gpu_bytes <= kSmall)
         small.push_back(i);
     }
-    std::stable_sort(small.begin(), small.end(), [&](uint32_t a, uint32_t b) {
+    sort_places(small, [&](uint32_t a, uint32_t b) {
       return l_.roots[a].gpu_bytes < l_.roots[b].gpu_bytes;
     });
     for (const uint32_t i : small) {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/base/order.h"
 #include "pteryx/session/layout.h"
 
 namespace pteryx::layout {
@@ -39,12 +40,15 @@ Status list_unsupported(const graph::Graph& g, const std::vector<Problem>& calls
     if (at == lines.end()) at = lines.insert(at, {0, &p});
     ++at->count;
   }
-  std::ranges::stable_sort(lines, std::greater(), &Line::count);
+  const std::vector<uint32_t> order = sorted_places(
+      lines.size(), [&](uint32_t a, uint32_t b) { return lines[a].count > lines[b].count; });
   const auto counted = [](size_t n) { return fmt::format("{} call{}", n, n == 1 ? "" : "s"); };
   std::string text =
       fmt::format("method '{}' has {} that Pteryx cannot run:", g.method, counted(calls.size()));
-  for (const Line& l : lines)
+  for (const uint32_t i : order) {
+    const Line& l = lines[i];
     text += fmt::format("\n  {} of {}: {}", counted(l.count), l.first->op, l.first->text);
+  }
   return unsupported(text);
 }
 

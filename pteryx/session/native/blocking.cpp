@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "pteryx/base/lock.h"
+#include "pteryx/gpu/device.h"
 #include "pteryx/gpu/native/blocking.h"
 #include "pteryx/program/native/files.h"
 
@@ -14,18 +16,29 @@ Result<Files> open_files(const std::string& path, LoadOptions& options) {
   Files files;
   PTERYX_ASSIGN(files.program, map_source(path));
   PTERYX_ASSIGN(files.data, program::map_files(options.data_files));
-  if (options.device != nullptr) return files;
-  if (options.progress && !options.progress("opening the GPU", 0, 0))
-    return Status(Code::kCancelled, "load cancelled while opening the GPU");
-  PTERYX_ASSIGN(options.device, gpu::open_gpu_or_cpu());
+  if (options.device == nullptr) {
+    if (options.progress && !options.progress("opening the GPU", 0, 0))
+      return Status(Code::kCancelled, "load cancelled while opening the GPU");
+    PTERYX_ASSIGN(options.device, gpu::open_gpu_or_cpu());
+  }
   return files;
+}
+
+Status lock_files(const Files& files, const LoadOptions& options) {
+  if (!options.lock || !options.device->caps().cpu) return {};
+  if (options.progress && !options.progress("reading the weights", 0, 0))
+    return {Code::kCancelled, "load cancelled while reading the weights"};
+  PTERYX_TRY(lock_in_memory(*files.program));
+  for (const SourcePtr& data : files.data) PTERYX_TRY(lock_in_memory(*data));
+  return {};
 }
 
 Result<Session> Session::load(const std::string& path, const LoadOptions& options) {
   LoadOptions opened = options;
-  PTERYX_ASSIGN(Files files, open_files(path, opened));
-  SessionLoad load(std::move(files.program), std::move(files.data), opened);
+  PTERYX_ASSIGN(const Files files, open_files(path, opened));
+  SessionLoad load(files.program, files.data, opened);
   PTERYX_TRY(gpu::finish(*opened.device, load));
+  PTERYX_TRY(lock_files(files, opened));
   return load.take();
 }
 

@@ -1,4 +1,4 @@
-// y[m, n] = finish(sum over k of x[m, k] * code[n, k] * scale[n, k]).
+// y[m, n] = finish(sum over k of x[m, k] * (code[n, k] * scale[n, k] + minimum[n, k])).
 // A few rows of x with integer dot products. x becomes integers of `planes` signed bytes with a scale for each unit of k,
 // once per workgroup, in workgroup memory; a product with the codes of a unit is then exact, and is turned into a float
 // once. An invocation has `steps` units of `columns` rows of weights, `lanes` neighbours have units side by side, `across`
@@ -66,6 +66,11 @@
 #option codes nibbles | bytes
 #option scale_order flat | groups | blocks
 #option scales_type f16 | f32
+#option has_minimums
+#if has_minimums
+#option minimums_type f16 | f32
+#require codes == nibbles && scale_order != flat && minimums_type == scales_type
+#end
 #option results 1..4
 #let parts = 0
 #option row_words
@@ -293,6 +298,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
 #for q in 0..columns / scales_loaded
     let s$(s)_$q = scales_at(n$(q * scales_loaded), u$s * unit);
+#if has_minimums
+    let z$(s)_$q = minimums_at(n$(q * scales_loaded), u$s * unit);
+#end
 #end
 #end
 #if at_once && !passes

@@ -1,4 +1,4 @@
-// y[m, n] = finish(sum over k of x[m, k] * code[n, k] * scale[n, k]).
+// y[m, n] = finish(sum over k of x[m, k] * (code[n, k] * scale[n, k] + minimum[n, k])).
 // A few rows of x. A team of invocations makes `rows` x 4 results and shares out k: each reads one fetch of four rows of
 // weights (16 bytes where rows allow it), so that neighbours read side by side, and unpacks it once for all rows of x.
 // Bytes: the weights once, x from the cache. Bound by memory while rows are few.
@@ -10,6 +10,10 @@
 #option scale_order flat | groups | blocks
 #option scale_for unit | four | code
 #option scales_type f16 | f32
+#option has_minimums
+#if has_minimums
+#option minimums_type f16 | f32
+#end
 #option results 1..4
 #option parts
 #option row_words
@@ -59,6 +63,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       let w2 = fetch(n2, u);
       let w3 = fetch(n3, u);
       let s = acc(unit_scale(n, k), unit_scale(n1, k), unit_scale(n2, k), unit_scale(n3, k));
+#if has_minimums && scale_for == unit
+      let z = acc(unit_minimum(n, k), unit_minimum(n1, k), unit_minimum(n2, k), unit_minimum(n3, k));
+#end
       var parts: array<acc, rows>;
       for (var m = 0u; m < rows; m++) { parts[m] = acc(0.0); }
       for (var j = 0u; j < unit / 4u; j++) {
@@ -68,8 +75,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         let q3 = quad(w3, j, n3, k);
         for (var m = 0u; m < rows; m++) {
           let v = x4(m, k + j * 4u);
-          let shift = code_offset * dot(v, vec4<f32>(1.0));
-          parts[m] += acc(dot(v, q0), dot(v, q1), dot(v, q2), dot(v, q3)) - shift;
+          let x_sum = dot(v, vec4<f32>(1.0));
+          parts[m] += acc(dot(v, q0), dot(v, q1), dot(v, q2), dot(v, q3)) - code_offset * x_sum;
+#if has_minimums && scale_for == unit
+          sums[m] += z * x_sum;
+#end
         }
       }
       for (var m = 0u; m < rows; m++) { sums[m] += s * parts[m]; }

@@ -1,9 +1,10 @@
-// y[m, c] = finish(sum over k of x[m, k] * code[n, k] * scale[n, k]) with n = first_column + c.
+// y[m, c] = finish(sum over k of x[m, k] * (code[n, k] * scale[n, k] + minimum[n, k])) with n = first_column + c.
 // One invocation per word of y, one code at a time: fits every device and every layout. The other routes are tested
 // against it.
 // Host guarantees: first_column + width <= n.
 #option codes low_first | high_first | bytes  // 4 bits offset by 8, even k in the low or the high nibble; 8 bits, signed
 #option scale_order flat | groups | blocks
+#option has_minimums
 #option has_bias
 #if has_bias
 #option bias_type f16 | f32
@@ -15,6 +16,9 @@
 #tensor x read f16 | f32 | i8
 #tensor weight read u8 | i8
 #tensor scales read f16 | f32
+#if has_minimums
+#tensor minimums read f16 | f32
+#end
 #let fixed = 0
 #include "quant/kernels/common/params.wgsl"
 #include "quant/kernels/common/finish.wgsl"
@@ -43,7 +47,13 @@ fn code(n: u32, k: u32) -> f32 {
 #end
 }
 
-fn scale(n: u32, k: u32) -> f32 { return load_scales(scale_index(n, k)); }
+fn weight_at(n: u32, k: u32) -> f32 {
+#if has_minimums
+  return code(n, k) * load_scales(scale_index(n, k)) + load_minimums(scale_index(n, k));
+#else
+  return code(n, k) * load_scales(scale_index(n, k));
+#end
+}
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
@@ -60,7 +70,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     var sum = 0.0;
     for (var first = 0u; first < params.k; first += 32u) {
       var part = 0.0;
-      for (var k = first; k < min(first + 32u, params.k); k++) { part += x_at(m, k) * code(n, k) * scale(n, k); }
+      for (var k = first; k < min(first + 32u, params.k); k++) { part += x_at(m, k) * weight_at(n, k); }
       sum += part;
     }
     word |= encode_y(lane, finish(sum, m * params.n + n, n));

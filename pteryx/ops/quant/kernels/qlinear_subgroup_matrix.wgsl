@@ -1,9 +1,14 @@
-// y[m, n] = finish(sum over k of x[m, k] * code[n, k] * scale[n, k]) with subgroup matrices: f16 operands, f32 sums.
+// y[m, n] = finish(sum over k of x[m, k] * (code[n, k] * scale[n, k] + minimum[n, k])) with subgroup matrices:
+// f16 operands, f32 sums.
 // common/subgroup_matrix_tile.wgsl says how, and what the host guarantees; a is x in f16, as it is or by qlinear_f16_rows.wgsl.
 #option codes nibbles | bytes
 #option scale_order flat | groups | blocks
 #option scale_for unit | four | code
 #option scales_type f16 | f32
+#option has_minimums
+#if has_minimums
+#option minimums_type f16 | f32
+#end
 #option n_whole
 #option k_whole
 #option row_units 1..65536
@@ -39,7 +44,7 @@
 #option residual_type f16 | f32
 #end
 #option y_type f16 | f32
-#require results + has_bias + has_residual <= 5  // a device may have no more than eight buffers
+#require results + has_bias + has_residual + has_minimums <= 5  // a device may have no more than eight buffers
 #if store == whole
 #require y_type == f32 && !has_bias && n_whole
 #if has_residual

@@ -1,4 +1,4 @@
-// y[m, n] = finish(sum over k of x[m, k] * code[n, k] * scale[n, k]).
+// y[m, n] = finish(sum over k of x[m, k] * (code[n, k] * scale[n, k] + minimum[n, k])).
 // A workgroup of 16 x 16 invocations makes a tile of y, `thread` x `thread` results each, from a tile of x and one of
 // weights in workgroup memory; weights are turned into numbers on their way there, and the next tiles are fetched while
 // these are multiplied.
@@ -14,6 +14,10 @@
 #option scale_order flat | groups | blocks
 #option scale_for unit | four | code
 #option scales_type f16 | f32
+#option has_minimums
+#if has_minimums
+#option minimums_type f16 | f32
+#end
 #option results 1..4
 #option parts
 #option row_words
@@ -35,7 +39,8 @@
 
 // Scaled weights at (n, k .. k+7), k a multiple of 8; 0 outside.
 fn w4(n: u32, k: u32) -> vec4<f32> {
-  return (quad(fetch(n, k / unit), k % unit / 4u, n, k / unit * unit) - code_offset) * unit_scale(n, k);
+  return (quad(fetch(n, k / unit), k % unit / 4u, n, k / unit * unit) - code_offset) * unit_scale(n, k) +
+      unit_minimum(n, k);
 }
 fn w8(n: u32, k: u32) -> array<vec4<f32>, 2> {
   var w = array<vec4<f32>, 2>(vec4<f32>(0.0), vec4<f32>(0.0));

@@ -1,11 +1,15 @@
-// y[m, n] = finish(sum over k of x[m, k] * code[n, k] * scale[n, k]) with f16 operands and f32 sums, on devices without
-// subgroup matrices or f16. common/f16_tile.wgsl says how, and what the host guarantees; a is x in f16, as it is or by
-// qlinear_f16_rows.wgsl.
+// y[m, n] = finish(sum over k of x[m, k] * (code[n, k] * scale[n, k] + minimum[n, k])) with f16 operands and f32 sums, on
+// devices without subgroup matrices or f16. common/f16_tile.wgsl says how, and what the host guarantees; a is x in f16, as it
+// is or by qlinear_f16_rows.wgsl.
 #option row_fours 1..2
 #option codes nibbles | bytes
 #option scale_order flat | groups | blocks
 #option scale_for unit | four | code
 #option scales_type f16 | f32
+#option has_minimums
+#if has_minimums
+#option minimums_type f16 | f32
+#end
 #option n_whole
 #option k_whole
 #option row_units 1..65536

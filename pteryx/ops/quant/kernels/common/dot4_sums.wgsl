@@ -15,8 +15,14 @@
 #end
 #if scales_type == f16 && scale_loads != one
     let scale$c = unpack2x16float(s$(s)_$(c / scales_loaded)[$(c % scales_loaded / 2)])[$(c % 2)];
+#if has_minimums
+    let minimum$c = unpack2x16float(z$(s)_$(c / scales_loaded)[$(c % scales_loaded / 2)])[$(c % 2)];
+#end
 #else
     let scale$c = s$(s)_$(c / 4)[$(c % 4)];
+#if has_minimums
+    let minimum$c = z$(s)_$(c / 4)[$(c % 4)];
+#end
 #end
 #end
 #for m in 0..rows
@@ -34,6 +40,11 @@
 #end
 #if planes == 3
       let first_high = x_high[$(m)u * $(x_row)u + at];
+#end
+#if has_minimums && planes == 3
+      let x_sum = fma(f32(first_high), 65536.0, f32(bitcast<i32>(about.y))) * (about.x * -0.125);
+#elif has_minimums
+      let x_sum = f32(bitcast<i32>(about.y)) * (about.x * -0.125);  // what code 0 adds is -8 times the sum of x
 #end
 #for c in 0..columns
       {
@@ -63,7 +74,11 @@
 #else
         let product = f32(middle * 256 + low);
 #end
+#if has_minimums
+        sum$(m)_$(columns)_$c = fma(product * about.x, scale$c, fma(x_sum, minimum$c, sum$(m)_$(columns)_$c));
+#else
         sum$(m)_$(columns)_$c = fma(product * about.x, scale$c, sum$(m)_$(columns)_$c);
+#end
       }
 #end
     }

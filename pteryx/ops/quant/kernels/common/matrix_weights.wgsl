@@ -71,29 +71,50 @@ fn scale_at(n: u32, k: u32) -> u32 {
 #end
 }
 #if scales_type == f32
-fn raw_scale_b(n: u32, k: u32) -> u32 { return scales[scale_at(n, k)]; }
-fn scale_b(raw: u32, n: u32, k: u32) -> real { return real(bitcast<f32>(raw)); }
+fn number(raw: u32, n: u32, k: u32) -> real { return real(bitcast<f32>(raw)); }
 #else
-fn raw_scale_b(n: u32, k: u32) -> u32 { return scales[scale_at(n, k) / 2u]; }
-fn scale_b(raw: u32, n: u32, k: u32) -> real {
+fn number(raw: u32, n: u32, k: u32) -> real {
   let pair = unpack2x16float(raw);
   return real(select(pair.x, pair.y, scale_at(n, k) % 2u == 1u));
 }
 #end
-// Two codes in the low bits of halves, each less `offset`, times scale.
+fn word_at(n: u32, k: u32) -> u32 {
+#if scales_type == f32
+  return scale_at(n, k);
+#else
+  return scale_at(n, k) / 2u;
+#end
+}
+// A scale, and what code 0 stands for.
+#if has_minimums
+alias RawScale = vec2<u32>;
+alias Scale = vec2<real>;
+fn raw_scale_b(n: u32, k: u32) -> RawScale { return vec2<u32>(scales[word_at(n, k)], minimums[word_at(n, k)]); }
+fn scale_b(raw: RawScale, n: u32, k: u32) -> Scale { return Scale(number(raw.x, n, k), number(raw.y, n, k)); }
+fn sixteenth_of(s: Scale) -> Scale { return s * Scale(0.0625, 1.0); }
+fn weights2(codes: vec2<real>, s: Scale) -> vec2<real> { return codes * s.x + s.y; }
+#else
+alias RawScale = u32;
+alias Scale = real;
+fn raw_scale_b(n: u32, k: u32) -> RawScale { return scales[word_at(n, k)]; }
+fn scale_b(raw: RawScale, n: u32, k: u32) -> Scale { return number(raw, n, k); }
+fn sixteenth_of(s: Scale) -> Scale { return s * 0.0625; }
+fn weights2(codes: vec2<real>, s: Scale) -> vec2<real> { return codes * s; }
+#end
+// Two codes in the low bits of halves, each less `offset`, as weights.
 #if half_arithmetic
-fn scaled_pair(bits: u32, offset: real, scale: real) -> vec2<f16> {
-  return (bitcast<vec2<f16>>(bits | 0x64006400u) - vec2<f16>(1024.0h + offset)) * vec2<f16>(scale);
+fn scaled_pair(bits: u32, offset: real, scale: Scale) -> vec2<f16> {
+  return weights2(bitcast<vec2<f16>>(bits | 0x64006400u) - vec2<f16>(1024.0h + offset), scale);
 }
 fn word_of(a: f16, b: f16) -> u32 { return bitcast<u32>(vec2<f16>(a, b)); }
 #else
-fn scaled_pair(bits: u32, offset: real, scale: real) -> vec2<f32> {
-  return (vec2<f32>(vec2<u32>(bits & 0xffffu, bits >> 16u)) - vec2<f32>(offset)) * scale;
+fn scaled_pair(bits: u32, offset: real, scale: Scale) -> vec2<f32> {
+  return weights2(vec2<f32>(vec2<u32>(bits & 0xffffu, bits >> 16u)) - vec2<f32>(offset), scale);
 }
 fn word_of(a: f32, b: f32) -> u32 { return pack2x16float(vec2<f32>(a, b)); }
 #end
 #if codes == bytes
-fn expand_b(first: u32, second: u32, scale: real) -> vec4<u32> {
+fn expand_b(first: u32, second: u32, scale: Scale) -> vec4<u32> {
   let low = first ^ 0x80808080u;
   let high = second ^ 0x80808080u;
   let c02 = scaled_pair(low & 0x00ff00ffu, 128.0, scale);
@@ -103,9 +124,9 @@ fn expand_b(first: u32, second: u32, scale: real) -> vec4<u32> {
   return vec4<u32>(word_of(c02.x, c13.x), word_of(c02.y, c13.y), word_of(c46.x, c57.x), word_of(c46.y, c57.y));
 }
 #else
-fn expand_b(word: u32, scale: real) -> vec4<u32> {
+fn expand_b(word: u32, scale: Scale) -> vec4<u32> {
   let high = word >> 8u;
-  let sixteenth = scale * 0.0625;
+  let sixteenth = sixteenth_of(scale);
   let c04 = scaled_pair(word & 0x000f000fu, 8.0, scale);
   let c15 = scaled_pair(word & 0x00f000f0u, 128.0, sixteenth);
   let c26 = scaled_pair(high & 0x000f000fu, 8.0, scale);

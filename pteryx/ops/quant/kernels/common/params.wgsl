@@ -1,5 +1,5 @@
 // The params of every route of a quantised linear layer.
-// y[m, n] = finish(sum over k of x[m, k] * code[n, k] * scale[n, k])
+// y[m, n] = finish(sum over k of x[m, k] * (code[n, k] * scale[n, k] + minimum[n, k]))
 //   splits, chunk          parts that k is cut into, and of how many k
 //   ends                   of several results, the column behind each
 //   first_column, width    the columns of a kernel that makes one result at a time

@@ -1,13 +1,18 @@
 // Weights that lie in rows of whole vec4<u32>, `unit` codes in each of them:
 //   fetch(n, u)         unit u of row n
-//   quad(p, j, n, k)    codes 4j .. 4j+3 of unit p, which is at (n, k), each larger by `code_offset`; scaled already where
-//                       a unit has several scales
+//   quad(p, j, n, k)    codes 4j .. 4j+3 of unit p, which is at (n, k), each larger by `code_offset`; the weights themselves
+//                       where a unit has several scales
 //   unit_scale(n, k)    the scale of the unit at (n, k); 1 where it has several
-// Who includes it declares `scales_type`.
+//   unit_minimum(n, k)  what is added to its weights; 0 where it has several
+// Who includes it declares `scales_type` and, with has_minimums, `minimums_type`.
 #option codes nibbles | bytes           // 4 bits offset by 8, even k in the low nibble; 8 bits, signed
 #option scale_for unit | four | code    // what shares a scale at least
 #tensor weight raw vec4<u32>
+#option has_minimums                    // what code 0 stands for, beside every scale
 #tensor scales read f16 | f32
+#if has_minimums
+#tensor minimums read f16 | f32
+#end
 #include "quant/kernels/common/scale_index.wgsl"
 
 #if codes == bytes
@@ -24,6 +29,13 @@ const code_offset: f32 = 0.0;
 fn fetch(n: u32, u: u32) -> vec4<u32> { return weight[n * (params.row_bytes / 16u) + u]; }
 
 fn scale(n: u32, k: u32) -> f32 { return load_scales(scale_index(n, k)); }
+fn minimum(n: u32, k: u32) -> f32 {
+#if has_minimums
+  return load_minimums(scale_index(n, k));
+#else
+  return 0.0;
+#end
+}
 
 fn four_codes(p: vec4<u32>, j: u32) -> vec4<f32> {
 #if codes == bytes
@@ -45,10 +57,13 @@ fn quad(p: vec4<u32>, j: u32, n: u32, k: u32) -> vec4<f32> {
   let v = four_codes(p, j) - 8.0;
 #end
 #if scale_for == four
-  return v * scale(n, min(at, last));
+  return v * scale(n, min(at, last)) + minimum(n, min(at, last));
 #else
-  return v * vec4<f32>(scale(n, min(at, last)), scale(n, min(at + 1u, last)), scale(n, min(at + 2u, last)),
-                       scale(n, min(at + 3u, last)));
+  let k1 = min(at + 1u, last);
+  let k2 = min(at + 2u, last);
+  let k3 = min(at + 3u, last);
+  return v * vec4<f32>(scale(n, min(at, last)), scale(n, k1), scale(n, k2), scale(n, k3)) +
+      vec4<f32>(minimum(n, min(at, last)), minimum(n, k1), minimum(n, k2), minimum(n, k3));
 #end
 #end
 }
@@ -58,5 +73,13 @@ fn unit_scale(n: u32, k: u32) -> f32 {
   return scale(n, k);
 #else
   return 1.0;
+#end
+}
+
+fn unit_minimum(n: u32, k: u32) -> f32 {
+#if scale_for == unit
+  return minimum(n, k);
+#else
+  return 0.0;
 #end
 }

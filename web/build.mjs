@@ -1,0 +1,86 @@
+// node web/build.mjs [WASM_FOLDER]: makes dist/, what the npm package holds, of src/ and of the modules in build-web/ (scripts/build web).
+// SPDX-License-Identifier: BSD-3-Clause
+import { execFile } from "node:child_process";
+import { copyFile, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { deflateSync, gzipSync } from "node:zlib";
+import { build } from "esbuild";
+import { excess, measure } from "./sizes.mjs";
+
+const web = new URL("./", import.meta.url);
+const dist = new URL("dist/", web);
+const modules = process.argv[2] === undefined ? new URL("../build-web/web/module/", web) : new URL(`${process.argv[2]}/`, `file://${process.cwd()}/`);
+const run = promisify(execFile);
+const require = createRequire(import.meta.url);
+
+const kFeatures = ["simd", "threads", "bulk-memory", "sign-ext", "mutable-globals", "nontrapping-float-to-int", "multivalue", "reference-types"];
+
+/**
+ * For modules whose size counts. What C++ defines does not trap (but what no branch takes may: it is not to be run ahead, as with
+ * --ignore-implicit-traps), the stack is where memory begins, and large functions with one caller compress better on their own.
+ */
+const kSmall = ["-Oz", "--traps-never-happen", "--low-memory-unused", "--one-caller-inline-max-function-size=0"];
+
+/** Optimises a module; the result is kept beside it and made again only when the module or this script has changed. */
+async function optimize(name, ...options) {
+  const from = fileURLToPath(new URL(name, modules));
+  const kept = `${from}.opt`;
+  const times = await Promise.all([from, kept, fileURLToPath(import.meta.url)].map((file) => stat(file).then((s) => s.mtimeMs, () => 0)));
+  if (times[0] === 0) throw new Error(`${from} is missing: run scripts/build web`);
+  if (times[1] < Math.max(times[0], times[2])) {
+    const tool = require.resolve("binaryen/package.json").replace(/package\.json$/, "bin/wasm-opt");
+    await run(process.execPath, [tool, from, ...options, ...kFeatures.map((feature) => `--enable-${feature}`), "--strip-producers", "--strip-target-features", "-o", kept]);
+  }
+  await copyFile(kept, new URL(name, dist));
+}
+
+/** Kernels of the families that module/gpu_only.cpp leaves out; matrix products repack weights with one of convolution's. */
+const kOfNetworks = /^(conv\/(?!kernels\/conv_pack_halves\.)|batch_norm|distance|embedding_bag|grid_|pool\b|scan|sort|upsample)/;
+
+/** The GPU's kernels, which only who has a GPU loads: those of language models, and the others. */
+async function packKernels() {
+  const packed = await readFile(new URL("../../generated/pteryx/ops/shaders/kernels.txt", modules), "utf8");
+  const files = packed.match(/[^\0]*\0[^\0]*\0/g);
+  const write = (name, wanted) => writeFile(new URL(name, dist), deflateSync(Buffer.from(files.filter(wanted).join("")), { level: 9 }));
+  await write("kernels.bin", (file) => !kOfNetworks.test(file));
+  await write("kernels_networks.bin", (file) => kOfNetworks.test(file));
+}
+
+await rm(dist, { recursive: true, force: true });
+await mkdir(dist, { recursive: true });
+await Promise.all([
+  optimize("pteryx.wasm", ...kSmall),
+  optimize("pteryx_cpu.wasm", "-O2"),
+  optimize("pteryx_cpu_threads.wasm", "-O2"),
+  optimize("pteryx_convert.wasm", ...kSmall),
+  packKernels(),
+  build({
+    absWorkingDir: fileURLToPath(web),
+    entryPoints: ["src/index.ts", "src/worker.ts", "src/thread.ts", "src/cli.ts"],
+    outdir: "dist",
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    target: "es2022",
+    minify: true,
+    sourcemap: true,
+    external: ["node:*", "webgpu"],
+    legalComments: "none",
+  }),
+  run(process.execPath, [fileURLToPath(new URL("node_modules/typescript/bin/tsc", web)), "-p", fileURLToPath(web), "--noEmit", "false", "--declaration", "--emitDeclarationOnly", "--outDir", fileURLToPath(new URL("types/", dist))]),
+  copyFile(new URL("../LICENSE", web), new URL("LICENSE", web)).catch(() => undefined),
+]);
+
+const chat = await measure(dist);
+const sizes = { ...chat.files };
+for (const name of ["kernels_networks.bin", "pteryx_cpu.wasm", "pteryx_cpu_threads.wasm", "pteryx_convert.wasm"]) {
+  const bytes = await readFile(new URL(name, dist));
+  sizes[name] = [bytes.length, gzipSync(bytes, { level: 9 }).length];
+}
+await writeFile(new URL("sizes.json", dist), JSON.stringify(sizes));
+for (const [name, [raw, gzip]] of Object.entries(sizes)) console.log(`${name}: ${raw} bytes, ${gzip} compressed`);
+console.log(`a chat on a GPU: ${chat.raw} bytes, ${chat.gzip} compressed`);
+for (const sentence of excess(chat)) console.error(`too large: ${sentence}`);
+if (excess(chat).length > 0) process.exitCode = 1;

@@ -1,0 +1,258 @@
+// The chat: a model, a conversation, and answers as they are written. SPDX-License-Identifier: BSD-3-Clause
+
+import type { Generation, Model } from "../../../src/types.ts";
+import { byId, el } from "../dom.ts";
+import { formatCount, formatDevice, formatRate } from "../format.ts";
+import { announce } from "../shell/announcer.ts";
+import { errorCard, type Remedies } from "../shell/error_card.ts";
+import { ProgressView } from "../shell/progress_view.ts";
+import { type AnswerFacts, generateOptions, messagesOf, readTurns, type Store, type Turn } from "../storage.ts";
+import { Composer } from "./composer.ts";
+import { AnswerView, questionView } from "./message_view.ts";
+import { ModelPanel, type ModelPanelEvents } from "./model_panel.ts";
+import { SettingsDialog } from "./settings_dialog.ts";
+import { starters } from "./starters.ts";
+
+export class ChatView {
+  private model: Model | null = null;
+  private modelName = "";
+  private turns: Turn[];
+  /** Where a question that is being edited stands; its turn and those after it go when it is sent. */
+  private editing = -1;
+  private running: AbortController | null = null;
+  private lastAnswer: AnswerView | null = null;
+  readonly panel: ModelPanel;
+  private readonly settings: SettingsDialog;
+  private readonly bar = el("header", { class: "bar", hidden: true });
+  private readonly log = el("div", { class: "log", role: "log", "aria-label": "Conversation", "aria-live": "off", tabindex: 0 });
+  private readonly composer: Composer;
+
+  constructor(private readonly store: Store, session: Store, inspect: ModelPanelEvents["inspect"]) {
+    this.turns = store.get("turns", readTurns);
+    this.settings = new SettingsDialog(store);
+    this.composer = new Composer({ send: (text) => this.send(text), stop: () => this.stop(), cancelEdit: () => (this.editing = -1) });
+    this.panel = new ModelPanel({
+      inspect,
+      loaded: (model, name, url) => {
+        session.set("model", url === null ? null : { url });
+        void this.use(model, name);
+      },
+    });
+    const view = byId("panel-chat");
+    view.append(this.bar, el("div", { class: "scroller" }, this.panel.element, this.log), this.composer.element, this.settings.element);
+    // Wherever the focus is: the button that it was on may be gone.
+    document.addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && this.running && !view.hidden && !document.querySelector("dialog[open]")) this.stop();
+    });
+    this.composer.enable(false, "Load a model first");
+    this.drawTurns();
+  }
+
+  private async use(model: Model, name: string): Promise<void> {
+    this.running?.abort();
+    const old = this.model;
+    this.model = model;
+    this.modelName = name;
+    this.panel.element.hidden = true;
+    this.panel.setTitle("Change model", "");
+    // Only text can be asked: without a tokenizer there is nothing to say to the model.
+    this.composer.enable(model.info.hasTokenizer, "This model has no tokenizer");
+    this.composer.focus();
+    await this.drawBar();
+    this.drawTurns();
+    await old?.dispose();
+  }
+
+  private async drawBar(): Promise<void> {
+    const model = this.model;
+    if (!model) return;
+    const device = await model.device().catch(() => model.info.device);
+    const facts = [formatDevice(device), `context ${formatCount(model.info.context)}`];
+    const notes = [
+      ...(model.info.hasTokenizer ? [] : ["The file has no tokenizer: choose one under Change model, Options, and load it again."]), ...device.fallback, ...(model.info.hasChatTemplate ? [] : ["The model has no chat template: it continues your text."]),
+    ];
+    const line = el("small", { class: "device-facts" }, facts.join(" · "));
+    this.bar.hidden = false;
+    this.bar.replaceChildren(
+      el("div", { class: "named" }, el("strong", {}, this.modelName), notes.length === 0 ? line
+        : el("details", { class: "notes", open: !model.info.hasTokenizer }, el("summary", { title: "How it runs" }, line), el("ul", {}, ...notes.map((note) => el("li", {}, note))))),
+      el("div", { class: "actions" },
+        el("button", { type: "button", class: "quiet", onclick: () => this.newChat() }, "New chat"),
+        el("button", { type: "button", class: "quiet", onclick: () => this.settings.open() }, "Settings"),
+        el("button", { type: "button", class: "quiet", "aria-expanded": String(!this.panel.element.hidden), "aria-controls": "model-panel", onclick: (event) => this.changeModel(event) }, "Change model")));
+  }
+
+  private changeModel(event: Event): void {
+    this.panel.element.hidden = !this.panel.element.hidden;
+    (event.currentTarget as HTMLElement).setAttribute("aria-expanded", String(!this.panel.element.hidden));
+    if (this.panel.element.hidden) return;
+    this.panel.refresh();
+    this.panel.element.scrollIntoView({ block: "start" });
+    byId("model-url").focus();
+  }
+
+  private newChat(): void {
+    this.stop();
+    this.turns = [];
+    this.editing = -1;
+    this.save();
+    this.drawTurns();
+    this.composer.clear();
+    this.composer.focus();
+    announce("New chat");
+  }
+
+  private save(): void {
+    this.store.set("turns", this.turns.length > 0 ? this.turns : null);
+  }
+
+  private drawTurns(): void {
+    this.lastAnswer = null;
+    this.log.replaceChildren(...this.turns.map((turn, i) => {
+      if (turn.role === "user") return questionView(turn, () => this.edit(i));
+      const view = new AnswerView(turn);
+      view.offer(null);
+      this.lastAnswer = view;
+      return view.element;
+    }));
+    if (this.turns.length === 0 && this.model?.info.hasChatTemplate) this.log.append(starters((question) => this.send(question)));
+    this.log.hidden = this.log.childElementCount === 0;
+    this.offerTools();
+    this.scrollDown(true);
+  }
+
+  private offerTools(): void {
+    this.lastAnswer?.offer(this.model && !this.running ? () => this.regenerate() : null);
+  }
+
+  private edit(at: number): void {
+    this.stop();
+    this.editing = at;
+    this.composer.edit(this.turns[at]!.content);
+  }
+
+  private send(text: string): void {
+    this.composer.focus();
+    if (this.editing >= 0) this.turns.length = this.editing;
+    this.editing = -1;
+    this.turns.push({ role: "user", content: text });
+    this.drawTurns();
+    void this.answer();
+  }
+
+  private regenerate(): void {
+    while (this.turns[this.turns.length - 1]?.role === "assistant") this.turns.pop();
+    this.drawTurns();
+    // The button that was pressed is gone.
+    this.composer.focus();
+    void this.answer();
+  }
+
+  private stop(): void {
+    this.running?.abort();
+  }
+
+  private begin(signal: AbortSignal, seed: number): Generation {
+    const settings = this.settings.settings;
+    const options = { ...generateOptions(settings, seed), signal };
+    const model = this.model!;
+    if (model.info.hasChatTemplate) return model.chat(messagesOf(this.turns, settings.system), options);
+    return model.generate(messagesOf(this.turns, settings.system).map((message) => message.content).join("\n"), options);
+  }
+
+  private async answer(): Promise<void> {
+    this.running?.abort();
+    const controller = (this.running = new AbortController());
+    this.lastAnswer?.offer(null);
+    const view = (this.lastAnswer = new AnswerView());
+    const position = this.turns.length;
+    const keep = (turn: Turn): void => {
+      if (this.running !== controller) return;
+      this.turns[position] = turn;
+      this.save();
+    };
+    this.save();
+    this.log.append(view.element);
+    view.busy(true);
+    view.status("Reading the prompt…");
+    this.composer.setBusy(true);
+    this.scrollDown(true);
+    const seed = this.settings.settings.seed ?? Math.floor(Math.random() * 2 ** 32);
+    let text = "";
+    try {
+      const started = performance.now();
+      const generation = this.begin(controller.signal, seed);
+      let [first, count, saved] = [0, 0, started];
+      for await (const piece of generation) {
+        const now = performance.now();
+        if (count++ === 0) first = now;
+        text += piece.text;
+        view.write(text);
+        if (count > 1) view.status(`${formatRate(((count - 1) * 1000) / (now - first))} tokens/s`);
+        this.scrollDown(false);
+        if (now - saved > 2000) {
+          saved = now;
+          keep({ role: "assistant", content: text });
+        }
+      }
+      const result = await generation.result;
+      const facts: AnswerFacts = {
+        tokens: result.newTokens, promptTokens: result.promptTokens, firstTokenMs: result.promptMs, reason: result.reason, seed,
+        tokensPerSecond: result.decodeMs > 0 ? ((result.newTokens - 1) * 1000) / result.decodeMs : 0,
+      };
+      const turn: Turn = { role: "assistant", content: result.text, facts };
+      keep(turn);
+      view.finish(turn, true);
+      this.scrollDown(false);
+    } catch (error) {
+      if (text !== "") keep({ role: "assistant", content: text });
+      else if (this.running === controller) this.turns.length = position;
+      view.finish({ role: "assistant", content: text });
+      this.fail(error, view);
+    } finally {
+      if (this.running === controller) {
+        this.running = null;
+        this.composer.setBusy(false);
+        this.offerTools();
+        this.save();
+        void this.drawBar();
+      }
+    }
+  }
+
+  /** The question stays; an answer that broke off stays as far as it came. */
+  private fail(error: unknown, view: AnswerView, remedies: Remedies = {}): void {
+    const card = errorCard(error, { retry: () => this.regenerate(), recover: () => void this.recover(view), "new-chat": () => this.newChat(), ...remedies });
+    view.element.append(card);
+    card.scrollIntoView({ block: "nearest" });
+  }
+
+  private async recover(view: AnswerView): Promise<void> {
+    const controller = new AbortController();
+    const progress = new ProgressView("Starting the GPU again", () => controller.abort());
+    view.element.querySelector(".error")?.replaceWith(progress.element);
+    view.offer(null);
+    progress.element.scrollIntoView({ block: "nearest" });
+    this.composer.enable(false, "The GPU is being started again");
+    const model = this.model!;
+    try {
+      await model.recover({ signal: controller.signal, onProgress: progress.update });
+      progress.element.remove();
+      if (this.model !== model) return;
+      this.composer.enable(true);
+      await this.drawBar();
+      this.regenerate();
+    } catch (error) {
+      progress.element.remove();
+      if (this.model === model) this.fail(error, view, { retry: () => void this.recover(view) });
+    }
+  }
+
+  /** Follows the text unless the reader has scrolled up. */
+  private scrollDown(always: boolean): void {
+    const scroller = this.log.parentElement;
+    if (!scroller) return;
+    const distance = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight;
+    if (always || distance < 120) requestAnimationFrame(() => scroller.scrollTo({ top: scroller.scrollHeight }));
+  }
+}

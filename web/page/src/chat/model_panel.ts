@@ -1,0 +1,131 @@
+// Choosing and loading a model. SPDX-License-Identifier: BSD-3-Clause
+
+import type { Model, ModelOptions } from "../../../src/types.ts";
+import { el, kDevices, option, select } from "../dom.ts";
+import { loadEngine } from "../engine.ts";
+import { nameOf, packageInput, type PageInput } from "../input.ts";
+import { announce } from "../shell/announcer.ts";
+import { pickFiles } from "../shell/drop.ts";
+import { errorCard } from "../shell/error_card.ts";
+import { ProgressView } from "../shell/progress_view.ts";
+import { mayUseGpu } from "../webgpu_support.ts";
+import { CacheList } from "./cache_list.ts";
+import { Suggestions } from "./suggestions.ts";
+
+export interface ModelPanelEvents {
+  loaded(model: Model, name: string, url: string | null): void;
+  inspect(input: PageInput, device: string): void;
+}
+
+export class ModelPanel {
+  private readonly address = el("input", { id: "model-url", type: "text", inputmode: "url", autocomplete: "off", spellcheck: "false", placeholder: "https://example.org/model.gguf" });
+  private readonly device = select("model-device", kDevices);
+  private readonly precision = select("model-precision", { "": "As the model suggests", f32: "f32, exact", f16: "f16, faster" });
+  private readonly tokenizerName = el("span", { class: "hint" }, "the file's own");
+  private readonly outcome = el("div", { class: "outcome" });
+  private readonly chooser: HTMLElement;
+  private readonly cacheList = new CacheList((input) => void this.load(input));
+  private readonly suggestions = new Suggestions((url) => void this.load(url));
+  private readonly title = el("h2", { id: "model-title" });
+  private readonly lead = el("p", { class: "lead" });
+  private tokenizer: File | null = null;
+  private running: AbortController | null = null;
+  readonly element: HTMLElement;
+
+  constructor(private readonly events: ModelPanelEvents) {
+    const submit = (event: Event): void => {
+      event.preventDefault();
+      const text = this.address.value.trim();
+      if (text !== "") void this.load(text);
+    };
+    this.chooser = el("div", {},
+      el("form", { onsubmit: submit },
+        el("label", { for: "model-url" }, "Address of a model"),
+        el("div", { class: "joined" }, this.address, el("button", { class: "primary" }, "Load"))),
+      el("p", { class: "or" }, el("button", { type: "button", onclick: () => this.pick() }, "Choose a file"), el("span", { class: "by-drop" }, "or drop a .pte or .gguf file anywhere on this page.")),
+      el("details", {}, el("summary", {}, "Where do I get a model?"),
+        el("p", { class: "hint" }, "Most small language models are published as GGUF files; one of up to 2 billion parameters in 4 or 8 bits runs well in a browser. ",
+          "It is converted here the first time, which takes a while and room for both, and kept. To convert one beforehand: ", el("code", {}, "pteryx convert model.gguf -o model.pte"), ".")),
+      el("details", {}, el("summary", {}, "Options"),
+        option("model-device", "Run on", this.device),
+        option("model-precision", "Matrix products", this.precision),
+        el("div", { class: "option" }, el("span", {}, "Tokenizer"), this.tokenizerName, el("button", { type: "button", onclick: () => this.pickTokenizer() }, "Choose"))));
+    this.element = el("section", { class: "model-panel", id: "model-panel", "aria-labelledby": "model-title" },
+      this.title, this.lead, this.outcome, this.suggestions.element, this.chooser, this.cacheList.element);
+    this.setTitle("Chat with a model of your own", "It runs in this browser. Nothing you write leaves your machine.");
+  }
+
+  setTitle(title: string, lead: string): void {
+    this.title.textContent = title;
+    this.lead.textContent = lead;
+    this.lead.hidden = lead === "";
+  }
+
+  refresh(): void {
+    void this.cacheList.refresh();
+  }
+
+  pick(): void {
+    pickFiles({ accept: ".pte,.gguf" }, ([file]) => file && void this.load(file));
+  }
+
+  private pickTokenizer(): void {
+    pickFiles({}, ([file]) => {
+      this.tokenizer = file ?? null;
+      this.tokenizerName.textContent = file?.name ?? "the file's own";
+    });
+  }
+
+  /** Loads in place of what is loading; an error is shown in the panel. */
+  async load(input: PageInput, { device = this.device.value, cache = true } = {}): Promise<void> {
+    this.running?.abort();
+    const controller = (this.running = new AbortController());
+    const name = nameOf(input);
+    const progress = new ProgressView(name, () => controller.abort());
+    this.outcome.replaceChildren(progress.element);
+    this.chooser.hidden = true;
+    this.suggestions.element.classList.add("unshown");
+    this.cacheList.element.hidden = true;
+    announce(`Loading ${name}`);
+    try {
+      const { loadModel } = await loadEngine();
+      const model = await loadModel(packageInput(input), { ...this.options(controller.signal, progress), device: device as "auto" | "gpu" | "cpu", cache });
+      if (controller.signal.aborted) return void (await model.dispose());
+      this.outcome.replaceChildren();
+      announce(`${name} is ready`);
+      this.events.loaded(model, name, typeof input === "string" ? new URL(input, document.baseURI).href : null);
+    } catch (error) {
+      if (this.running === controller) this.fail(error, input, device);
+    } finally {
+      if (this.running === controller) this.reset();
+    }
+  }
+
+  private options(signal: AbortSignal, progress: ProgressView): ModelOptions {
+    return {
+      signal,
+      onProgress: progress.update,
+      ...(this.precision.value !== "" && { precision: this.precision.value as "f32" | "f16" }),
+      ...(this.tokenizer && { tokenizer: this.tokenizer }),
+    };
+  }
+
+  private fail(error: unknown, input: PageInput, device: string): void {
+    const again = (): void => void this.load(input);
+    this.outcome.replaceChildren(errorCard(error, {
+      retry: again,
+      ...(mayUseGpu(device) && { "use-cpu": () => void this.load(input, { device: "cpu" }) }),
+      "without-cache": () => void this.load(input, { cache: false }),
+      inspect: () => this.events.inspect(input, device),
+      "manage-cache": () => document.getElementById("cache-title")?.focus(),
+    }));
+    if (typeof input === "string") this.address.value = input;
+  }
+
+  private reset(): void {
+    this.running = null;
+    this.chooser.hidden = false;
+    this.suggestions.element.classList.remove("unshown");
+    this.refresh();
+  }
+}

@@ -1,0 +1,158 @@
+// GGUF files, which become programs once and are then found in the cache. SPDX-License-Identifier: BSD-3-Clause
+import { PteryxError } from "../errors.js";
+import { isNode } from "../platform.js";
+import { BLOCK_BYTES } from "../source/blocks.js";
+import { createEntry, latestEntry, openEntry, removeDownload, type EntryWriter } from "../source/cache.js";
+import { throwIfAborted } from "../source/cancel.js";
+import { isGguf } from "../source/file_type.js";
+import { createNodeEntry, openNodeEntry } from "../source/node_entry.js";
+import { addressOf, isAddress, isCacheEntry, openInput, type OpenOptions } from "../source/open_input.js";
+import { Sha256 } from "../source/sha256.js";
+import { NotedSource, type OpenSource } from "../source/source.js";
+import type { Input } from "../types.js";
+import { convertGguf } from "./converter.js";
+
+/** That of pteryx/convert/convert.h: conversions of another one are made anew. */
+export const CONVERTER_VERSION = 2;
+
+/** What is used of a GGUF file, beside where it is. */
+export interface GgufOptions extends OpenOptions {
+  /** The address of the converter's WebAssembly module. */
+  readonly converter: URL;
+  /** In Node: the folder where conversions are kept; none: they are temporary files. */
+  readonly cacheFolder?: string;
+  readonly onConvert?: (doneBytes: number, totalBytes: number) => void;
+}
+
+const kTag = `gguf ${CONVERTER_VERSION}`;
+const kHeadBytes = 1 << 20;
+
+/**
+ * Opens a program, as `openInput` does; of a GGUF file, the program that is made of it. Rejects with the codes of `openInput`, and with `unsupported`
+ * and `invalid-program` where the file cannot be converted.
+ */
+export async function openProgram(from: Input, options: GgufOptions): Promise<OpenSource> {
+  const entry = isCacheEntry(from) ? from : undefined;
+  if (entry?.kind === "conversion" && !isAddress(entry.url)) return openKept(entry.url, options);
+  const input = entry?.url ?? from;
+  const address = addressOf(input, options);
+  const kept = options.cache && address !== undefined ? await findAtAddress(address, options) : undefined;
+  if (kept !== undefined) return kept;
+  const source = await openInput(input, options);
+  try {
+    if (!(await isGguf(source))) return source;
+    return await programOf(source, address, options);
+  } catch (error) {
+    source.close();
+    throw error;
+  }
+}
+
+/** What was made of a file that the caller had once. */
+async function openKept(name: string, { sha256 }: GgufOptions): Promise<OpenSource> {
+  const kept = await (sha256 === undefined ? latestEntry(name, kTag) : openEntry(name, "conversion", { identity: hashIdentity(sha256), tag: kTag }));
+  if (kept === undefined) throw new PteryxError("io", `${name}: is not in the cache any more. Choose the file again`);
+  return kept;
+}
+
+/** The program of what is at an address, if it is kept. That is looked for first, so that no room is needed for another download. */
+async function findAtAddress(address: string, options: GgufOptions): Promise<OpenSource | undefined> {
+  // Of a file whose hash is known, nobody has to be asked.
+  if (options.sha256 !== undefined) return openEntry(address, "conversion", { identity: hashIdentity(options.sha256), tag: kTag });
+  const kept = await latestEntry(address, kTag);
+  if (kept === undefined) return undefined;
+  try {
+    const { onBytes: _, ...rest } = options;
+    const now = await openInput(address, { ...rest, cache: false });
+    now.close();
+    if (now.identity === kept.identity) return kept;
+  } catch (error) {
+    if (isUnavailable(error)) return new NotedSource(kept, [`The copy in the cache is used, which may be out of date: ${(error as Error).message}.`]);
+    // Whoever opens it next says what is wrong.
+  }
+  kept.close();
+  return undefined;
+}
+
+/** A copy of what is on a server, in a file that goes with the process. */
+async function downloaded(source: OpenSource, options: GgufOptions): Promise<OpenSource> {
+  const writer = await createNodeEntry({ folder: undefined, name: source.name, identity: source.identity, tag: "", version: 0 });
+  try {
+    source.beginDownload();
+    for (let at = 0; at < source.size; at += BLOCK_BYTES) {
+      throwIfAborted(source.name, options.signal);
+      await writer.write(at, await source.read(at, Math.min(BLOCK_BYTES, source.size - at)));
+    }
+    await source.complete();
+    const copy = await writer.finish(source.size);
+    source.close();
+    return copy;
+  } catch (error) {
+    await writer.abort();
+    throw error;
+  }
+}
+
+function hashIdentity(sha256: string): string {
+  return `sha256:${sha256.toLowerCase()}`;
+}
+
+/** No answer, or none for now. */
+function isUnavailable(error: unknown): boolean {
+  if (!(error instanceof PteryxError)) return false;
+  return error.code === "network" || (error.code === "http" && /\b(5\d\d|429)\b/.test(error.message));
+}
+
+/** `address`: where the source is on a server; none where it is at hand. */
+async function programOf(source: OpenSource, address: string | undefined, options: GgufOptions): Promise<OpenSource> {
+  const identity = options.sha256 === undefined ? await identityOf(source, address) : hashIdentity(options.sha256);
+  const kept = await findKept(source, identity, options);
+  if (kept !== undefined) {
+    // A file of the caller's can be compared at hand; what is at an address was, before it was converted.
+    if (address === undefined && options.sha256 !== undefined) await source.complete();
+    source.close();
+    return kept;
+  }
+  // In Node nothing keeps a download, and a conversion reads a file more than once.
+  const local = isNode && address !== undefined ? await downloaded(source, options) : source;
+  let program: OpenSource;
+  try {
+    program = await convertGguf(local, {
+      module: options.converter,
+      version: CONVERTER_VERSION,
+      ...(options.signal && { signal: options.signal }),
+      ...(options.onConvert && { onProgress: options.onConvert }),
+      createWriter: (bytes) => createWriter(source, identity, bytes, options),
+    });
+  } finally {
+    local.close();
+  }
+  // What it was made of is not needed any more.
+  if (address !== undefined && program.cached) await removeDownload(address).catch(() => undefined);
+  return source.notes.length === 0 ? program : new NotedSource(program, source.notes);
+}
+
+async function findKept(source: OpenSource, identity: string, options: GgufOptions): Promise<OpenSource | undefined> {
+  if (isNode) {
+    if (options.cacheFolder === undefined || identity === "") return undefined;
+    return openNodeEntry(options.cacheFolder, source.name, identity, kTag);
+  }
+  return options.cache && identity !== "" ? openEntry(source.name, "conversion", { identity, tag: kTag }) : undefined;
+}
+
+async function createWriter(source: OpenSource, identity: string, expectedBytes: number, options: GgufOptions): Promise<EntryWriter> {
+  if (isNode) {
+    return createNodeEntry({ folder: identity === "" ? undefined : options.cacheFolder, name: source.name, identity, tag: kTag, version: CONVERTER_VERSION });
+  }
+  return createEntry(source.name, "conversion", { identity, tag: kTag, expectedBytes, keep: options.cache && identity !== "" });
+}
+
+/**
+ * What tells one content from another: what the source says, or where that is nothing, its size and its first bytes. Empty for what is on a server that
+ * says nothing of versions: a conversion of it is not kept.
+ */
+async function identityOf(source: OpenSource, address: string | undefined): Promise<string> {
+  if (source.identity !== "" || address !== undefined) return source.identity;
+  const head = await source.read(0, Math.min(source.size, kHeadBytes));
+  return `head:${new Sha256().update(head).hex()}:${source.size}`;
+}

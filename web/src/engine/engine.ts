@@ -1,0 +1,245 @@
+// One program or model on one device: the module and the GPU that it runs on. SPDX-License-Identifier: BSD-3-Clause
+import type { ByteSource } from "../byte_source.js";
+import { PteryxError } from "../errors.js";
+import type { DeviceInfo, GenerateOptions, GenerateResult, InputValue, LoadOptions, Message, MethodInfo, ModelInfo, Outputs, Piece, ProgramInfo, ProgramReport } from "../types.js";
+import { openGpu, type OpenGpu } from "./gpu_device.js";
+import { hasSimd, requireSimd } from "./simd.js";
+import { openCpuModule, openGpuModule, type ModuleAddresses, type OpenModule } from "./modules.js";
+import { Inputs, orderInputs, takeOutputs } from "./tensors.js";
+import type { ProgressListener, Wasm } from "./wasm.js";
+
+/** What an engine is made with. */
+export interface EngineOptions {
+  readonly device: "auto" | "gpu" | "cpu";
+  readonly gpu: GPU | undefined;
+  readonly modules: ModuleAddresses;
+  /** Of the CPU's kernels; unless told, as many as pay. */
+  readonly threads?: number;
+  /** On a GPU: with all operators, and kernels for the CPU. */
+  readonly all?: boolean;
+  /** Capabilities to leave unused, for tests. */
+  readonly disable?: string;
+}
+
+/** What is loaded, from where. */
+export interface LoadRequest {
+  readonly source: ByteSource;
+  readonly data: readonly ByteSource[];
+  readonly tokenizer?: ByteSource;
+  readonly options: Pick<LoadOptions, "precision" | "kv" | "memoryLimit">;
+  readonly onProgress: ProgressListener;
+}
+export type Stopped = () => PteryxError | undefined;
+
+/** The prompt of a text. */
+export type Prompt = { readonly messages: readonly Message[] } | { readonly text: string } | { readonly ids: readonly number[] };
+type SamplingOptions = Omit<GenerateOptions, "signal" | "onPrompt">;
+
+interface PieceReport {
+  text: string;
+  token?: number;
+  logProbability?: number;
+  read: number;
+  prompt: number;
+  reason?: string;
+  cachedTokens?: number;
+  newTokens?: number;
+  promptMs?: number;
+  decodeMs?: number;
+}
+
+/** The GPU to use; none: the CPU, and `fallback` says why. */
+async function chooseGpu(options: EngineOptions, fallback: string[]): Promise<OpenGpu | undefined> {
+  if (options.device === "cpu") {
+    requireSimd([]);
+    return undefined;
+  }
+  const slower = "The CPU is used, which is slower than a GPU";
+  try {
+    const gpu = await openGpu(options.gpu, options.disable);
+    if (options.device === "gpu" || !gpu.software || !hasSimd()) {
+      fallback.push(...gpu.lacks);
+      return gpu;
+    }
+    gpu.device.destroy();
+    fallback.push(`${slower}: WebGPU offers a software GPU only (${gpu.name}), which is slower still.`);
+  } catch (error) {
+    if (options.device === "gpu" || !(error instanceof PteryxError)) throw error;
+    requireSimd([`There is no GPU either: ${error.message}.`]);
+    fallback.push(`${slower}: ${error.message}.`);
+  }
+  return undefined;
+}
+
+export class Engine {
+  #job = 0;
+
+  private constructor(
+    readonly module: OpenModule,
+    readonly device: number,
+    readonly gpu: OpenGpu | undefined,
+    /** Sentences on what is used in place of something better. */
+    readonly fallback: string[],
+  ) {}
+
+  get wasm(): Wasm {
+    return this.module.wasm;
+  }
+  /** Opens the GPU, or the CPU's kernels where there is none and the caller allows it. */
+  static async open(options: EngineOptions): Promise<Engine> {
+    const fallback: string[] = [];
+    const gpu = await chooseGpu(options, fallback);
+    const module = await (gpu === undefined ? openCpuModule(options.modules, options.threads) : openGpuModule(options.modules, options.all ?? false));
+    const { wasm } = module;
+    const device = gpu === undefined
+      ? wasm.check("device_open_cpu")
+      : wasm.checkText("device_open_gpu", [wasm.gpus.add(gpu.device)], JSON.stringify(gpu.description));
+    return new Engine(module, device, gpu, fallback);
+  }
+
+  info(): DeviceInfo {
+    this.wasm.check("device_counters", this.device);
+    const { memoryBytes } = this.wasm.json() as { memoryBytes: number };
+    return {
+      kind: this.gpu === undefined ? "cpu" : "gpu",
+      name: this.gpu?.name ?? "CPU",
+      features: this.gpu?.features ?? [],
+      memoryBytes,
+      heapBytes: this.wasm.heapBytes,
+      fallback: this.fallback,
+    };
+  }
+  /** What the device was asked for since it was opened. */
+  counters(): Record<string, number> {
+    this.wasm.check("device_counters", this.device);
+    return this.wasm.json() as Record<string, number>;
+  }
+  close(): void {
+    this.wasm.call("device_close", this.device);
+    this.wasm.sources.close();
+    this.module.close();
+  }
+
+  /** A handle of what is loaded. */
+  async #load(kind: "program" | "model", request: LoadRequest, stopped: Stopped): Promise<number> {
+    const { wasm } = this;
+    const job = ++this.#job;
+    wasm.listeners.set(job, request.onProgress);
+    const description = {
+      ...request.options,
+      source: wasm.sources.add(request.source),
+      data: request.data.map((source) => wasm.sources.add(source)),
+      tokenizer: request.tokenizer === undefined ? null : wasm.sources.add(request.tokenizer),
+      job,
+    };
+    let handle = 0;
+    try {
+      handle = wasm.checkText(`${kind}_load`, [this.device], JSON.stringify(description));
+      await wasm.finish(`${kind}_advance`, handle, stopped);
+      return handle;
+    } catch (error) {
+      if (handle !== 0) wasm.call(`${kind}_free`, handle);
+      throw error;
+    } finally {
+      wasm.listeners.delete(job);
+    }
+  }
+
+  async loadProgram(name: string, request: LoadRequest, stopped: Stopped): Promise<{ handle: number; info: ProgramInfo }> {
+    const handle = await this.#load("program", request, stopped);
+    this.wasm.check("program_describe", handle);
+    const { methods } = this.wasm.json() as { methods: MethodInfo[] };
+    return { handle, info: { name, methods, threads: this.module.threads, device: this.info() } };
+  }
+  async run(program: number, method: MethodInfo, values: readonly InputValue[] | Readonly<Record<string, InputValue>>, stopped: Stopped): Promise<Outputs> {
+    const { wasm } = this;
+    const ordered = orderInputs(method, values);
+    const inputs = new Inputs(wasm);
+    try {
+      ordered.forEach((value, i) => inputs.add(value, method.inputs[i]!, method.name));
+      wasm.checkText("program_start", [program], JSON.stringify({ method: method.name, inputs: inputs.described }));
+      await wasm.finish("program_run_advance", program, stopped);
+      return takeOutputs(method, wasm);
+    } finally {
+      wasm.call("program_cancel", program);
+      inputs.release();
+    }
+  }
+
+  async loadModel(name: string, request: LoadRequest, stopped: Stopped): Promise<{ handle: number; info: ModelInfo }> {
+    const handle = await this.#load("model", request, stopped);
+    this.wasm.check("model_describe", handle);
+    const described = this.wasm.json() as Omit<ModelInfo, "name" | "device" | "threads">;
+    return { handle, info: { name, ...described, threads: this.module.threads, device: this.info() } };
+  }
+  encode(model: number, text: string): number[] {
+    this.wasm.checkText("model_encode", [model], text);
+    return this.wasm.json() as number[];
+  }
+  decode(model: number, tokens: readonly number[]): string {
+    this.wasm.checkText("model_decode", [model], JSON.stringify(tokens));
+    return this.wasm.text();
+  }
+
+  /** What a program holds, from its tables alone. */
+  async inspect(source: ByteSource, data: readonly ByteSource[], precision: LoadOptions["precision"], stopped: Stopped): Promise<ProgramReport> {
+    const { wasm } = this;
+    const description = { source: wasm.sources.add(source), data: data.map((file) => wasm.sources.add(file)), precision };
+    const handle = wasm.checkText("inspect_begin", [this.device], JSON.stringify(description));
+    try {
+      await wasm.finish("inspect_advance", handle, stopped);
+      return wasm.json() as ProgramReport;
+    } finally {
+      wasm.call("inspect_free", handle);
+    }
+  }
+
+  /** Makes a text, and tells its pieces as they come. */
+  async generate(
+    sequence: number,
+    prompt: Prompt,
+    options: SamplingOptions,
+    stopped: Stopped,
+    onPiece: (piece: Piece) => void,
+    onPrompt: (read: number, prompt: number) => void,
+  ): Promise<GenerateResult> {
+    const { wasm } = this;
+    wasm.checkText("generate_begin", [sequence], JSON.stringify({ ...prompt, options }));
+    let text = "";
+    let busyAtFirst: number | undefined;
+    for (;;) {
+      let report: PieceReport;
+      if (options.maxTokens === 0 || stopped() !== undefined) {
+        wasm.check("generate_cancel", sequence);
+        report = wasm.json() as PieceReport;
+        if (options.maxTokens === 0) report.reason = "length";
+      } else {
+        await wasm.finish("generate_advance", sequence, undefined);
+        report = wasm.json() as PieceReport;
+      }
+      if (report.token === undefined) {
+        if (busyAtFirst === undefined) onPrompt(report.read, report.prompt);
+      } else {
+        busyAtFirst ??= wasm.busyMs;
+        onPiece({ text: report.text, token: report.token, ...(report.logProbability === undefined ? {} : { logProbability: report.logProbability }) });
+      }
+      text += report.text;
+      if (report.reason === undefined) {
+        await wasm.host.breathe();
+        continue;
+      }
+      const newTokens = report.newTokens ?? 0;
+      const reason = report.reason === "stop text" || report.reason === "stop id" ? "stop" : (report.reason as GenerateResult["reason"]);
+      return {
+        text,
+        reason,
+        promptTokens: report.prompt,
+        cachedTokens: report.cachedTokens ?? 0,
+        newTokens,
+        promptMs: report.promptMs ?? 0,
+        decodeMs: report.decodeMs ?? 0,
+        hostMsPerToken: newTokens > 1 && busyAtFirst !== undefined ? (wasm.busyMs - busyAtFirst) / (newTokens - 1) : 0,
+      };
+    }
+  }
+}

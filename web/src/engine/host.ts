@@ -1,0 +1,63 @@
+// What the imports of the module share: its memory, the text of the last error, and who waits. SPDX-License-Identifier: BSD-3-Clause
+import { ModuleMemory } from "./module_memory.js";
+
+// What computes leaves the thread to others after so long.
+const kTurnMs = 8;
+
+/** Answers to the module's questions; above `done`: a code of C++'s `Code`. */
+export const Answer = { later: -1, done: 0, invalidProgram: 1, invalidArgument: 2, unsupported: 3, device: 4, memory: 5, io: 6, cancelled: 7 } as const;
+
+export class Host {
+  /** Empty until the module is instantiated. */
+  readonly memory = new ModuleMemory();
+  #message: Uint8Array<ArrayBufferLike> = new Uint8Array();
+  #waiting: (() => void)[] = [];
+  #channel: MessageChannel | undefined;
+  #turnBegan = performance.now();
+
+  /** An answer that is an error; the module asks for its text at once. */
+  fail(code: number, message: string): number {
+    this.#message = this.memory.encode(message);
+    return code;
+  }
+  messageImports() {
+    return {
+      stop: (text: number, size: number): never => {
+        throw new Error(this.memory.text(text, size));
+      },
+      message_size: (): number => this.#message.length,
+      message_copy: (address: number): void => this.memory.view(address, this.#message.length).set(this.#message),
+    };
+  }
+
+  /** Something has happened that the module may wait for. */
+  wake(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const resume of waiting) resume();
+  }
+  /**
+   * Now and then lets the thread do what has come up, such as a message that cancels: the CPU's kernels compute without waiting for anything, so
+   * nothing else would have its turn.
+   */
+  async breathe(): Promise<void> {
+    if (performance.now() - this.#turnBegan < kTurnMs) return;
+    await new Promise<void>((resolve) => {
+      if (typeof setImmediate === "function") return void setImmediate(resolve);
+      const { port1, port2 } = (this.#channel ??= new MessageChannel());
+      port1.onmessage = () => resolve();
+      port2.postMessage(null);
+    });
+    this.#turnBegan = performance.now();
+  }
+  /** Until something has happened, or a moment has passed. */
+  async next(): Promise<void> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    await new Promise<void>((resolve) => {
+      this.#waiting.push(resolve);
+      timer = setTimeout(resolve, 50);
+    });
+    clearTimeout(timer);
+    this.#turnBegan = performance.now();
+  }
+}

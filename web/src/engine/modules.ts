@@ -1,0 +1,96 @@
+// Which WebAssembly module is loaded, and what comes with it. SPDX-License-Identifier: BSD-3-Clause
+import { missingPart, PteryxError } from "../errors.js";
+import { isNode } from "../platform.js";
+import { maySleep, startThreads } from "./threads.js";
+import { compileModule, fetchPart, Wasm } from "./wasm.js";
+
+/** Where the package's parts are. Only what is needed is loaded. */
+export interface ModuleAddresses {
+  /** For language models that run on a GPU as a whole; with `kernels`. */
+  readonly gpu: string;
+  /** The GPU's kernels of language models, compressed. */
+  readonly kernels: string;
+  /** The others. */
+  readonly networkKernels: string;
+  /** For the CPU, on one thread; and, with both kinds of kernels, for other programs on a GPU, or partly on one. */
+  readonly cpu: string;
+  /** The same on several, which share its memory. */
+  readonly threads: string;
+  /** Makes programs of GGUF files. */
+  readonly converter: string;
+}
+
+/** A module and what it runs on. */
+export interface OpenModule {
+  readonly wasm: Wasm;
+  readonly threads: number;
+  /** Otherwise a program is `unsupported` that needs more than language models do on a GPU. */
+  readonly hasAll: boolean;
+  close(): void;
+}
+
+const kMostThreads = 64;
+
+async function readKernels(address: string): Promise<Uint8Array> {
+  const url = new URL(address);
+  const response = await fetchPart(url, "the GPU's kernels");
+  try {
+    return new Uint8Array(await new Response(response.body!.pipeThrough(new DecompressionStream("deflate"))).arrayBuffer());
+  } catch (error) {
+    throw missingPart(`the GPU's kernels ${url.href}`, `cannot be read: ${String(error)}`, error);
+  }
+}
+
+/** `all`: with all operators, and kernels for the CPU. */
+export async function openGpuModule(addresses: ModuleAddresses, all: boolean): Promise<OpenModule> {
+  const parts = all ? [addresses.kernels, addresses.networkKernels] : [addresses.kernels];
+  const [module, ...kernels] = await Promise.all([compileModule(new URL(all ? addresses.cpu : addresses.gpu)), ...parts.map(readKernels)]);
+  const wasm = await Wasm.instantiate(module);
+  for (const part of kernels) {
+    const address = wasm.allocate(part.length);
+    wasm.host.memory.view(address, part.length).set(part);
+    wasm.call("kernels_add", address, part.length);
+  }
+  return { wasm, threads: 1, hasAll: all, close: () => undefined };
+}
+
+/** Threads that pay. What a platform tells is processors, of which two make a core on most machines that have many. */
+async function usableCores(): Promise<number> {
+  let processors = (globalThis.navigator as Navigator | undefined)?.hardwareConcurrency ?? 1;
+  if (isNode) {
+    const os = (await import(/* @vite-ignore */ "node:os" as string)) as typeof import("node:os");
+    processors = os.availableParallelism();
+  }
+  return Math.min(processors > 4 ? Math.ceil(processors / 2) : processors, 16);
+}
+
+/** Pages share memory with threads only where they are cross-origin isolated. */
+function canShareMemory(): boolean {
+  return typeof SharedArrayBuffer === "function" && (isNode || (globalThis as { crossOriginIsolated?: boolean }).crossOriginIsolated === true);
+}
+
+/** Of the sizes that the module was linked with; none where there is no room for that. */
+function sharedMemory(): WebAssembly.Memory | undefined {
+  try {
+    return new WebAssembly.Memory({ initial: 256, maximum: 65536, shared: true });
+  } catch {
+    return undefined;
+  }
+}
+
+export async function openCpuModule(addresses: ModuleAddresses, wanted: number | undefined): Promise<OpenModule> {
+  if (wanted !== undefined && !(Number.isInteger(wanted) && wanted >= 0 && wanted <= kMostThreads))
+    throw new PteryxError("invalid-argument", `threads: expected a number from 0 to ${kMostThreads}, got ${String(wanted)}`);
+  const count = canShareMemory() ? wanted || (await usableCores()) : 1;
+  const memory = count > 1 ? sharedMemory() : undefined;
+  if (memory === undefined) {
+    const wasm = await Wasm.instantiate(await compileModule(new URL(addresses.cpu)));
+    return { wasm, threads: 1, hasAll: true, close: () => undefined };
+  }
+
+  const module = await compileModule(new URL(addresses.threads));
+  const wasm = await Wasm.instantiate(module, { memory });
+  wasm.call("threads_set", count, maySleep() ? 1 : 0);
+  const threads = await startThreads(module, wasm, count);
+  return { wasm, threads: count, hasAll: true, close: () => threads.end() };
+}

@@ -1,0 +1,182 @@
+// The WebAssembly module: fetched, compiled, and called with JavaScript's own values. SPDX-License-Identifier: BSD-3-Clause
+import { missingPart, PteryxError, type ErrorCode } from "../errors.js";
+import { Gpus } from "./gpu_imports.js";
+import { Host } from "./host.js";
+import { makeNumberImports } from "./number_imports.js";
+import { Sources } from "./source_imports.js";
+import { makeTextImports } from "./text_imports.js";
+import { makeWasiImports } from "./wasi_imports.js";
+
+type Exported = (...args: number[]) => number;
+
+/** Tells how far a load is; false ends it. */
+export type ProgressListener = (what: string, done: number, total: number) => boolean;
+
+const compiled = new Map<string, Promise<WebAssembly.Module>>();
+
+/** Fetches and compiles a module, once on a thread. Rejects with the code `wasm` and the reason. */
+export function compileModule(url: URL): Promise<WebAssembly.Module> {
+  const known = compiled.get(url.href);
+  if (known !== undefined) return known;
+  const module = compile(url);
+  compiled.set(url.href, module);
+  module.catch(() => compiled.delete(url.href)); // it may be there the next time
+  return module;
+}
+
+/** A file of the package. Rejects with the code `wasm` and the reason. */
+export async function fetchPart(url: URL, what: string): Promise<Response> {
+  try {
+    if (url.protocol === "file:") {
+      const { readFile } = (await import(/* @vite-ignore */ "node:fs/promises" as string)) as typeof import("node:fs/promises");
+      return new Response(new Uint8Array(await readFile(url)));
+    }
+    const response = await fetch(url);
+    if (!response.ok) throw new Error(`the server answered ${response.status} ${response.statusText}`.trimEnd());
+    return response;
+  } catch (error) {
+    throw unusable(url, what, error);
+  }
+}
+
+function unusable(url: URL, what: string, error: unknown): PteryxError {
+  const reason = error instanceof Error ? error.message : String(error);
+  return missingPart(`${what} ${url.href}`, `cannot be used: ${reason}`, error);
+}
+
+async function compile(url: URL): Promise<WebAssembly.Module> {
+  const what = "the WebAssembly module";
+  const response = await fetchPart(url, what);
+  try {
+    const type = response.headers.get("Content-Type") ?? "";
+    if (type.startsWith("application/wasm")) return await WebAssembly.compileStreaming(response);
+    return await WebAssembly.compile(await response.arrayBuffer());
+  } catch (error) {
+    throw unusable(url, what, error);
+  }
+}
+
+/** One instance of the module. Calls give a handle or `true`; a failed one throws a `PteryxError`. */
+export class Wasm {
+  readonly host = new Host();
+  readonly sources = new Sources(this.host);
+  readonly gpus = new Gpus(this.host, this.sources);
+  readonly listeners = new Map<number, ProgressListener>();
+  #exports!: Record<string, Exported>;
+  /** Why the module stopped working, which it does for good. */
+  #trap: PteryxError | undefined;
+  /** Milliseconds that were spent in the module and its imports. */
+  busyMs = 0;
+
+  /** `memory`: of a module that shares it with threads, and so does not bring its own. `more`: imports that only this module has. */
+  static async instantiate(
+    module: WebAssembly.Module,
+    { memory, more }: { readonly memory?: WebAssembly.Memory; readonly more?: (host: Host) => WebAssembly.ModuleImports } = {},
+  ): Promise<Wasm> {
+    const wasm = new Wasm();
+    const { host } = wasm;
+    const imports = {
+      pteryx: {
+        ...host.messageImports(),
+        ...wasm.sources.imports(),
+        ...wasm.gpus.imports(),
+        ...makeTextImports(host.memory),
+        ...makeNumberImports(host.memory),
+        progress: (job: number, what: number, size: number, done: number, total: number): number =>
+          (wasm.listeners.get(job)?.(host.memory.text(what, size), done, total) ?? true) ? 1 : 0,
+        ...more?.(host),
+      },
+      wasi_snapshot_preview1: makeWasiImports(host.memory),
+      ...(memory === undefined ? {} : { env: { memory } }),
+    };
+    let instance: WebAssembly.Instance;
+    try {
+      instance = await WebAssembly.instantiate(module, imports);
+    } catch (error) {
+      throw new PteryxError("wasm", `the WebAssembly module cannot be instantiated: ${String(error)}`, { cause: error });
+    }
+    host.memory.attach(memory ?? (instance.exports["memory"] as WebAssembly.Memory));
+    wasm.#exports = instance.exports as unknown as Record<string, Exported>;
+    wasm.call("_initialize");
+    return wasm;
+  }
+
+  get heapBytes(): number {
+    return this.host.memory.size;
+  }
+
+  /** A constant of the module. */
+  global(name: string): number {
+    return Number((this.#exports as unknown as Record<string, WebAssembly.Global>)[name]!.value);
+  }
+  /** Calls an export with numbers. Throws where the module failed in a way that it cannot recover from. */
+  call(name: string, ...args: number[]): number {
+    if (this.#trap !== undefined) throw this.#trap;
+    const began = performance.now();
+    try {
+      return this.#exports[name]!(...args);
+    } catch (error) {
+      const outOfMemory = error instanceof RangeError || /memory|bad_alloc/i.test(String(error));
+      const message = outOfMemory ? `no memory is left for the module of ${this.heapBytes} bytes` : `the module stopped in '${name}': ${String(error)}`;
+      this.#trap = new PteryxError(outOfMemory ? "out-of-memory" : "internal", message, { cause: error });
+      throw this.#trap;
+    } finally {
+      this.busyMs += performance.now() - began;
+    }
+  }
+  /** The same for exports that can fail. */
+  check(name: string, ...args: number[]): number {
+    const result = this.call(name, ...args);
+    if (result < 0) throw this.#failure();
+    return result;
+  }
+  /** With a text behind the other arguments. */
+  checkText(name: string, args: readonly number[], text: string): number {
+    return this.withBytes(this.host.memory.encode(text), (address, size) => this.check(name, ...args, address, size));
+  }
+  withBytes<T>(bytes: Uint8Array, use: (address: number, size: number) => T): T {
+    const address = this.allocate(bytes.length);
+    try {
+      this.host.memory.view(address, bytes.length).set(bytes);
+      return use(address, bytes.length);
+    } finally {
+      this.release(address);
+    }
+  }
+  allocate(size: number): number {
+    const address = this.call("allocate", Math.max(size, 1));
+    if (address === 0) throw new PteryxError("out-of-memory", `no ${size} bytes are left in the module's memory`);
+    return address >>> 0;
+  }
+  release(address: number): void {
+    this.call("release", address);
+  }
+  /** What the last call gave, as text. */
+  text(): string {
+    return this.host.memory.text(this.call("result_data"), this.call("result_size"));
+  }
+  json(): unknown {
+    return JSON.parse(this.text());
+  }
+  /** Calls an export until it is done; between calls, waits until something has happened. `stopped` is asked each time. */
+  async finish(name: string, handle: number, stopped?: () => PteryxError | undefined): Promise<void> {
+    for (;;) {
+      const error = stopped?.();
+      if (error !== undefined) throw error;
+      if (this.check(name, handle) !== 0) return;
+      await this.host.next();
+    }
+  }
+
+  #failure(): PteryxError {
+    const { code, message } = this.json() as { code: ErrorCode; message: string };
+    // A source knows better than the module what became of it.
+    const source = this.sources.failure;
+    if (code === "io" && source !== undefined) {
+      this.sources.failure = undefined;
+      return new PteryxError(source.code, message, { cause: source });
+    }
+    if (code === "device" && this.gpus.isLost()) return new PteryxError("device-lost", message);
+    return new PteryxError(code, message);
+  }
+}

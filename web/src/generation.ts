@@ -1,0 +1,49 @@
+// A text that is being made, as an iterator. SPDX-License-Identifier: BSD-3-Clause
+import type { Emit } from "./engine/service.js";
+import type { GenerateOptions, GenerateResult, Generation, Piece } from "./types.js";
+
+type Start = (options: Omit<GenerateOptions, "signal" | "onPrompt">, signal: AbortSignal, emit: Emit) => Promise<GenerateResult>;
+
+/** Starts at once; pieces wait until they are asked for. */
+export function startGeneration(start: Start, options: GenerateOptions): Generation {
+  const { signal, onPrompt, ...sent } = options;
+  const controller = new AbortController();
+  const abort = (): void => controller.abort();
+  if (signal?.aborted === true) abort();
+  else signal?.addEventListener("abort", abort);
+
+  const pieces: Piece[] = [];
+  let over = false;
+  let failure: unknown;
+  let resume: (() => void) | undefined;
+  const tell = (): void => {
+    resume?.();
+    resume = undefined;
+  };
+  const result = start(sent, controller.signal, (event) => {
+    if ("piece" in event) pieces.push(event.piece);
+    if ("prompt" in event) onPrompt?.(event.prompt[0], event.prompt[1]);
+    tell();
+  });
+  const end = (error?: unknown): void => {
+    over = true;
+    failure = error;
+    signal?.removeEventListener("abort", abort);
+    tell();
+  };
+  result.then(() => end(), end);
+
+  async function* iterate(): AsyncGenerator<Piece, void, undefined> {
+    try {
+      for (;;) {
+        while (pieces.length > 0) yield pieces.shift()!;
+        if (failure !== undefined) throw failure;
+        if (over) return;
+        await new Promise<void>((resolve) => (resume = resolve));
+      }
+    } finally {
+      abort();
+    }
+  }
+  return { result, [Symbol.asyncIterator]: iterate };
+}

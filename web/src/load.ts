@@ -1,0 +1,187 @@
+// Loading programs and models, and what is done with them. SPDX-License-Identifier: BSD-3-Clause
+import { connect, type Connection } from "./connection.js";
+import type { LoadCall, SentLoadOptions, ServiceEvent } from "./engine/service.js";
+import type { Prompt } from "./engine/engine.js";
+import type { ModuleAddresses } from "./engine/modules.js";
+import { PteryxError } from "./errors.js";
+import { baseAddress } from "./platform.js";
+import { startGeneration } from "./generation.js";
+import { isCacheEntry } from "./source/open_input.js";
+import type {
+  DeviceInfo, GenerateOptions, Generation, Input, InputValue, InspectOptions, LoadOptions, Message, Model, ModelInfo, ModelOptions, Outputs, Program, ProgramInfo, ProgramReport, RunOptions, Sequence,
+} from "./types.js";
+
+/** Beside this file; bundlers look for addresses that are written like this. */
+const kModules: ModuleAddresses = {
+  gpu: new URL("./pteryx.wasm", import.meta.url).href,
+  kernels: new URL("./kernels.bin", import.meta.url).href,
+  networkKernels: new URL("./kernels_networks.bin", import.meta.url).href,
+  cpu: new URL("./pteryx_cpu.wasm", import.meta.url).href,
+  threads: new URL("./pteryx_cpu_threads.wasm", import.meta.url).href,
+  converter: new URL("./pteryx_convert.wasm", import.meta.url).href,
+};
+
+function loadCall(kind: "program" | "model", input: Input, options: ModelOptions): LoadCall {
+  const { device, precision, kv, memoryLimit, threads, cache, cacheFolder, sha256 } = options;
+  const sent: Record<string, unknown> = { device, precision, kv, memoryLimit, threads, cache, cacheFolder, sha256 };
+  for (const name of Object.keys(sent)) if (sent[name] === undefined) delete sent[name];
+  const disable = (options as { disable?: string }).disable; // for tests
+  return {
+    kind,
+    // Addresses are objects that workers cannot be sent.
+    input: input instanceof URL ? input.href : input,
+    data: (options.data ?? []).map((file) => (file instanceof URL ? file.href : file)),
+    ...(options.tokenizer === undefined ? {} : { tokenizer: options.tokenizer instanceof URL ? options.tokenizer.href : options.tokenizer }),
+    options: { ...(sent as SentLoadOptions), ...(disable === undefined ? {} : { disable }) },
+    base: baseAddress(),
+    modules: kModules,
+  };
+}
+
+function progressTo({ onProgress }: Pick<LoadOptions, "onProgress">): (event: ServiceEvent) => void {
+  return (event) => {
+    if ("progress" in event) onProgress?.(event.progress);
+  };
+}
+
+async function load<Info>(connection: Connection, call: LoadCall, options: LoadOptions): Promise<Info> {
+  try {
+    return (await connection.call("load", [call], options.signal, progressTo(options))) as Info;
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+}
+
+class LoadedProgram implements Program {
+  constructor(
+    readonly connection: Connection,
+    readonly info: ProgramInfo,
+  ) {}
+
+  async run(method: string, inputs: readonly InputValue[] | Readonly<Record<string, InputValue>>, options: RunOptions = {}): Promise<Outputs> {
+    return this.connection.call("run", [{ method, inputs }], options.signal);
+  }
+  reset(): Promise<void> {
+    return this.connection.call("reset", []);
+  }
+  device(): Promise<DeviceInfo> {
+    return this.connection.call("device", []);
+  }
+  async dispose(): Promise<void> {
+    await this.connection.call("dispose", []).catch(() => undefined);
+    this.connection.close();
+  }
+}
+
+class LoadedSequence implements Sequence {
+  constructor(
+    readonly model: LoadedModel,
+    /** 0: the model's own. */
+    public id: number,
+  ) {}
+
+  generate(prompt: string | readonly number[], options: GenerateOptions = {}): Generation {
+    return this.#start(typeof prompt === "string" ? { text: prompt } : { ids: prompt }, options);
+  }
+  chat(messages: readonly Message[], options: GenerateOptions = {}): Generation {
+    return this.#start({ messages }, options);
+  }
+  async dispose(): Promise<void> {
+    this.model.sequences.delete(this);
+    await this.model.connection.call("freeSequence", [this.id]).catch(() => undefined);
+  }
+  #start(prompt: Prompt, options: GenerateOptions): Generation {
+    return startGeneration((sent, signal, emit) => this.model.connection.call("generate", [{ sequence: this.id, prompt, options: sent }], signal, emit), options);
+  }
+}
+
+class LoadedModel implements Model {
+  readonly sequences = new Set<LoadedSequence>();
+  readonly #own = new LoadedSequence(this, 0);
+  info: ModelInfo;
+  #disposed = false;
+
+  constructor(
+    readonly connection: Connection,
+    readonly call: LoadCall,
+    info: ModelInfo,
+  ) {
+    this.info = info;
+  }
+
+  generate(prompt: string | readonly number[], options?: GenerateOptions): Generation {
+    return this.#own.generate(prompt, options);
+  }
+  chat(messages: readonly Message[], options?: GenerateOptions): Generation {
+    return this.#own.chat(messages, options);
+  }
+  async createSequence(): Promise<Sequence> {
+    const sequence = new LoadedSequence(this, await this.connection.call("createSequence", []));
+    this.sequences.add(sequence);
+    return sequence;
+  }
+  encode(text: string): Promise<number[]> {
+    return this.connection.call("encode", [text]);
+  }
+  decode(tokens: readonly number[]): Promise<string> {
+    return this.connection.call("decode", [tokens]);
+  }
+  device(): Promise<DeviceInfo> {
+    return this.connection.call("device", []);
+  }
+  async recover(options: Pick<LoadOptions, "signal" | "onProgress"> = {}): Promise<void> {
+    if (this.#disposed) throw new PteryxError("invalid-argument", "the model was disposed of");
+    this.info = (await this.connection.call("load", [this.call], options.signal, progressTo(options))) as ModelInfo;
+    // Their caches went with the device: the next text reads its prompt anew.
+    for (const sequence of this.sequences) sequence.id = await this.connection.call("createSequence", []);
+  }
+  async dispose(): Promise<void> {
+    this.#disposed = true;
+    await this.connection.call("dispose", []).catch(() => undefined);
+    this.connection.close();
+  }
+}
+
+function expectInput(input: unknown): void {
+  const known = typeof input === "string" || input instanceof URL || input instanceof Blob || input instanceof ArrayBuffer || input instanceof Uint8Array || isCacheEntry(input);
+  if (!known || input === "") throw new PteryxError("invalid-argument", "expected an address, a file or bytes to load");
+}
+
+/**
+ * Loads any `.pte` program.
+ *
+ * @example
+ * const program = await loadProgram("/models/resnet50.pte");
+ * const { output0 } = await program.run("forward", [pixels]);
+ */
+export async function loadProgram(input: Input, options: LoadOptions = {}): Promise<Program> {
+  expectInput(input);
+  const connection = connect(options.worker ?? true);
+  return new LoadedProgram(connection, await load<ProgramInfo>(connection, loadCall("program", input, options), options));
+}
+
+/**
+ * Loads a language model: a `.pte` program with a KV cache, or a GGUF file, which is converted first; the next load finds the result in the cache.
+ *
+ * @example
+ * const model = await loadModel("/models/smollm2.pte");
+ * for await (const piece of model.chat([{ role: "user", content: "Why is the sky blue?" }])) out.append(piece.text);
+ */
+export async function loadModel(input: Input, options: ModelOptions = {}): Promise<Model> {
+  expectInput(input);
+  const connection = connect(options.worker ?? true);
+  const call = loadCall("model", input, options);
+  return new LoadedModel(connection, call, await load<ModelInfo>(connection, call, options));
+}
+
+/** Says what a program holds and how it would run on this device. Reads its tables, not its weights; a GGUF file is converted first. */
+export async function inspectProgram(input: Input, options: InspectOptions = {}): Promise<ProgramReport> {
+  expectInput(input);
+  const connection = connect(options.worker ?? true);
+  try {
+    return await connection.call("inspect", [loadCall("program", input, options)], options.signal, progressTo(options));
+  } finally {
+    connection.close();
+  }
+}

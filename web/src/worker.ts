@@ -1,0 +1,26 @@
+// The worker that the package starts: the service behind messages. SPDX-License-Identifier: BSD-3-Clause
+import type { FromWorker, ToWorker } from "./connection.js";
+import { Service } from "./engine/service.js";
+import { asPteryxError } from "./platform.js";
+
+const service = new Service();
+const calls = new Map<number, AbortController>();
+const send = (message: FromWorker): void => (postMessage as (message: FromWorker) => void)(message);
+
+addEventListener("message", (event: MessageEvent<ToWorker>) => {
+  const message = event.data;
+  if ("cancel" in message) return void calls.get(message.cancel)?.abort();
+  const { id, name, args } = message;
+  const controller = new AbortController();
+  calls.set(id, controller);
+  service
+    .call(name, args as never, controller.signal, (happened) => send({ id, event: happened }))
+    .then(
+      (value) => send({ id, value }),
+      (error: unknown) => {
+        const { code, message: text } = asPteryxError(error);
+        send({ id, error: { code, message: text } });
+      },
+    )
+    .finally(() => calls.delete(id));
+});

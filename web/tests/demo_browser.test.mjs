@@ -1,0 +1,67 @@
+// The demo's model, SmolLM2 135M, in Chromium on the CPU: an answer in the page, and the tokens that the command line tool chooses at f32
+// precision. Chromium's software GPU takes a minute for a few tokens. SPDX-License-Identifier: BSD-3-Clause
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdir, readFile, rename, stat } from "node:fs/promises";
+import { before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { launchBrowser } from "./support/browser.mjs";
+import { chat, screenshot, startPage } from "./support/page.mjs";
+import { startServer } from "./support/server.mjs";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const tool = `${root}build/pteryx`;
+const program = `${root}build-web/demo/smollm2.pte`;
+const question = "Why is the sky blue? Answer in one sentence.";
+const run = async (file, ...args) => (await promisify(execFile)(file, args, { maxBuffer: 1 << 26 })).stdout;
+
+/** What the tool answers, greedily. */
+async function native(tokens, precision) {
+  return JSON.parse(await run(tool, "generate", program, "--chat", "-p", question, "-n", String(tokens), "--device", "cpu", "--precision", precision, "--temperature", "0", "--json"));
+}
+
+let body;
+before(async () => {
+  const time = (file) => stat(file).then((s) => s.mtimeMs, () => 0);
+  if ((await time(program)) < (await time(tool))) {
+    const model = (await run(`${root}tools/models/fetch`)).trim();
+    await mkdir(`${root}build-web/demo`, { recursive: true });
+    await run(tool, "convert", model, "-o", `${program}.new`);
+    await rename(`${program}.new`, program);
+  }
+  body = await readFile(program);
+});
+
+test("the page answers on the CPU as the tool does", async (t) => {
+  const site = await startPage();
+  t.after(() => site.close());
+  site.server.file("/smollm2.pte", { body });
+  const page = await site.open();
+  await chat.load(page, "smollm2.pte");
+  await chat.ready(page);
+  await chat.settings(page, { Temperature: 0, "Repetition penalty": 1, "Longest answer": 48 });
+  await chat.ask(page, question);
+  const answer = await chat.answer(page);
+  assert.match(answer, /sky|blue|light|scatter/i);
+  assert.equal(answer.trim(), (await native(48, "f16")).text.trim());
+  await screenshot(page, "chat-smollm2");
+  assert.deepEqual(page.problems, []);
+});
+
+test("the tokens are those of the tool at f32", async (t) => {
+  const server = await startServer({ root });
+  t.after(() => server.close());
+  server.file("/smollm2.pte", { body });
+  const browser = await launchBrowser();
+  t.after(() => browser.close());
+  const page = await browser.open(`${server.origin}/web/tests/support/blank.html`);
+  const ids = await page.evaluate(async ([content]) => {
+    const { loadModel } = await import("/web/dist/index.js");
+    const model = await loadModel("/smollm2.pte", { precision: "f32", cache: false });
+    const drawn = [];
+    for await (const piece of model.chat([{ role: "user", content }], { maxTokens: 24 })) drawn.push(piece.token);
+    return drawn;
+  }, [question]);
+  assert.deepEqual(ids, (await native(24, "f32")).ids);
+});

@@ -1,0 +1,107 @@
+// Which of its modules the package loads: what is needed, and only that. SPDX-License-Identifier: BSD-3-Clause
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { launchBrowser } from "./support/browser.mjs";
+import { startServer } from "./support/server.mjs";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const kIsolation = { "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp", "Cross-Origin-Resource-Policy": "same-origin" };
+let plain;
+let isolated;
+let browser;
+before(async () => {
+  const headers = { "Cache-Control": "no-store" }; // every load is seen
+  plain = await startServer({ root, headers });
+  isolated = await startServer({ root, headers: { ...headers, ...kIsolation } });
+  browser = await launchBrowser({ webgpu: true });
+});
+after(async () => {
+  await browser?.close();
+  await plain?.close();
+  await isolated?.close();
+});
+
+/** Runs a task in a fresh page; gives its value and the parts of the package that were loaded, in order. */
+async function loaded(server, task, argument) {
+  server.clearLog();
+  const page = await browser.open(`${server.origin}/web/tests/support/blank.html`);
+  try {
+    const value = await page.evaluate(task, argument);
+    const parts = server.log.map(({ path }) => /^\/web\/dist\/(.*\.(?:wasm|bin)|thread\.js)$/.exec(path)?.[1]).filter((name) => name !== undefined);
+    return { value, parts };
+  } finally {
+    await page.close();
+  }
+}
+
+const add = async (options) => {
+  const { loadProgram } = await import("/web/dist/index.js");
+  const program = await loadProgram("/tests/fixtures/ops/add.pte", { cache: false, ...options });
+  const { output0 } = await program.run("forward", [new Float32Array(231).fill(1), new Float32Array(231).fill(2)]);
+  const { threads, device } = program.info;
+  await program.dispose();
+  return { sum: output0.data[230], threads, kind: device.kind, fallback: device.fallback.join(" ") };
+};
+const chat = async (options) => {
+  const { loadModel } = await import("/web/dist/index.js");
+  const model = await loadModel("/tests/fixtures/web/chat.pte", { cache: false, device: "cpu", ...options });
+  const { text } = await model.chat([{ role: "user", content: "Tell me something long." }], { maxTokens: 40, ignoreEnd: true }).result;
+  const { threads } = model.info;
+  await model.dispose();
+  return { text, threads };
+};
+
+test("a GPU: its module and its kernels", async () => {
+  const { value, parts } = await loaded(plain, add, { device: "gpu" });
+  assert.deepEqual([value.sum, value.kind, value.threads], [3, "gpu", 1]);
+  assert.deepEqual(parts.sort(), ["kernels.bin", "pteryx.wasm"]);
+});
+
+const kind = async (name) => {
+  const { loadProgram } = await import("/web/dist/index.js");
+  const program = await loadProgram(name, { cache: false, device: "gpu" });
+  const { kind: used } = program.info.device;
+  await program.dispose();
+  return used;
+};
+for (const [what, name] of [["a part that only the CPU can run", "state/counter.pte"], ["an operator of networks", "ops/conv1d.pte"]]) {
+  test(`a program with ${what}: the module that has everything after the first, and the GPU all the same`, async () => {
+    const { value, parts } = await loaded(plain, kind, `/tests/fixtures/${name}`);
+    assert.equal(value, "gpu");
+    assert.deepEqual(parts.filter((part) => part.endsWith(".wasm")), ["pteryx.wasm", "pteryx_cpu.wasm"]);
+    assert.ok(parts.includes("kernels_networks.bin"));
+  });
+}
+
+test("the CPU: its module alone", async () => {
+  const { value, parts } = await loaded(plain, add, { device: "cpu" });
+  assert.deepEqual([value.sum, value.kind, value.threads], [3, "cpu", 1]);
+  assert.deepEqual(parts, ["pteryx_cpu.wasm"]);
+});
+
+test("no GPU, or a software one: the CPU's module, and a sentence on it", async () => {
+  const { value, parts } = await loaded(plain, add, {});
+  assert.deepEqual([value.sum, value.kind], [3, "cpu"]);
+  assert.match(value.fallback, /The CPU is used, which is slower than a GPU/);
+  assert.deepEqual(parts, ["pteryx_cpu.wasm"]);
+});
+
+test("threads are asked for where memory cannot be shared: one does all", async () => {
+  const { value, parts } = await loaded(plain, chat, { threads: 2 });
+  assert.equal(value.threads, 1);
+  assert.deepEqual(parts, ["pteryx_cpu.wasm"]);
+});
+
+test("threads in a page that is cross-origin isolated give the text of one", async () => {
+  const one = await loaded(isolated, chat, { threads: 1 });
+  assert.equal(one.value.threads, 1);
+  assert.deepEqual(one.parts, ["pteryx_cpu.wasm"]);
+  for (const worker of [true, false]) {
+    const two = await loaded(isolated, chat, { threads: 2, worker });
+    assert.deepEqual(two.value, { text: one.value.text, threads: 2 });
+    assert.deepEqual(two.parts, ["pteryx_cpu_threads.wasm", "thread.js"]);
+  }
+  const three = await loaded(isolated, chat, { threads: 3 });
+  assert.deepEqual(three.value, { text: one.value.text, threads: 3 });
+});

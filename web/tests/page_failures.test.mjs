@@ -1,0 +1,224 @@
+// What can go wrong with files, servers and the browser, as the page says it; on the CPU. SPDX-License-Identifier: BSD-3-Clause
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { after, before, beforeEach, test } from "node:test";
+import { chat, failure, fixture, screenshot, startPage } from "./support/page.mjs";
+import { png } from "./support/pictures.mjs";
+
+let site;
+let program;
+before(async () => {
+  site = await startPage();
+  program = await fixture("web/chat.pte");
+});
+after(() => site?.close());
+beforeEach(async () => {
+  await site.forget();
+  site.server.file("/chat.pte", { body: program });
+  site.server.clearLog();
+});
+
+/** What the page says of a model that is served like this. The page lives on: a good model loads after it. */
+async function refusal(how, { name = "model.pte", before: prepare } = {}) {
+  if (how) site.server.file(`/${name}`, how);
+  const page = await site.open();
+  await prepare?.(page);
+  await chat.load(page, name);
+  const found = await failure(page, ".outcome", 60_000);
+  assert.ok(await found.card.getByRole("heading").isVisible());
+  assert.equal(await found.card.getAttribute("role"), "alert");
+  site.server.remove(`/${name}`);
+  return { ...found, page };
+}
+async function recovers(page) {
+  await chat.load(page, "chat.pte");
+  await chat.ready(page);
+  await page.close();
+}
+
+test("a missing file: the server's answer is named, with its status", async () => {
+  const { code, text, page } = await refusal(null, { name: "missing.pte" });
+  assert.equal(code, "http");
+  assert.match(text, /missing\.pte: the server answered 404/);
+  assert.equal(await page.getByLabel("Address of a model").inputValue(), "missing.pte");
+  await screenshot(page, "failure-404");
+  await recovers(page);
+});
+
+test("offline: said as such, and trying again works once the network is back", async () => {
+  const page = await site.open();
+  await page.getByText("or drop a .pte").waitFor();
+  // The package is there: only the model is asked for without a network.
+  await chat.load(page, "chat.pte");
+  await chat.ready(page);
+  await page.getByRole("button", { name: "Change model" }).click();
+  await page.getByRole("button", { name: "Delete chat.pte" }).click();
+  await site.browser.context.setOffline(true);
+  await chat.load(page, "chat.pte");
+  const { code, text, card } = await failure(page, ".outcome").finally(() => site.browser.context.setOffline(false));
+  assert.equal(code, "network");
+  assert.match(text, /this device is offline/);
+  await card.getByRole("button", { name: "Try again" }).click();
+  await page.locator(".model-panel").waitFor({ state: "hidden" });
+  await page.close();
+});
+
+test("a server that is gone: cannot be reached", async () => {
+  const page = await site.open();
+  await page.getByText("or drop a .pte").waitFor();
+  await chat.load(page, "http://127.0.0.1:9/model.pte");
+  const { code, text } = await failure(page, ".outcome");
+  assert.equal(code, "network");
+  assert.match(text, /http:\/\/127\.0\.0\.1:9\/model\.pte: the server cannot be reached, or does not allow pages of other origins \(CORS\)/);
+  await recovers(page);
+});
+
+test("a file that is cut short: where it ends", async () => {
+  const { code, text, page } = await refusal({ body: program.subarray(0, 300_000) });
+  assert.equal(code, "invalid-program");
+  assert.match(text, /model\.pte/);
+  assert.match(text, /3000\d\d|473\d\d\d/);
+  await recovers(page);
+});
+
+test("a connection that breaks off, again and again: at which byte", async () => {
+  const { code, text, page } = await refusal({ body: program, ranges: false, dropAfter: Array(20).fill(100_000) });
+  assert.equal(code, "network");
+  assert.match(text, /(broke off|ended) at byte \d+ of 473678/);
+  await recovers(page);
+});
+
+test("a web page or a picture in place of a model: what it is", async () => {
+  const html = await refusal({ body: Buffer.from("<!doctype html><title>Sign in</title>"), type: "text/html; charset=utf-8" });
+  assert.equal(html.code, "invalid-program");
+  assert.match(html.text, /is a web page \(text\/html; charset=utf-8\), not a model/);
+  await screenshot(html.page, "failure-web-page");
+  await html.page.close();
+  const picture = await refusal({ body: png(64, 64, (x, y) => [x, y, 9]), type: "image/png" }, { name: "model.png" });
+  assert.equal(picture.code, "invalid-program");
+  assert.match(picture.text, /model\.png: expected a model \(\.pte or \.gguf\), got a PNG picture/);
+  await recovers(picture.page);
+});
+
+test("a damaged file: refused, and not kept as whole", async () => {
+  const damaged = Buffer.from(program);
+  for (let i = 40; i < 4000; i += 3) damaged[i] ^= 0xa5;
+  const { code, text, page } = await refusal({ body: damaged });
+  assert.equal(code, "invalid-program");
+  assert.match(text, /model\.pte/);
+  await recovers(page);
+});
+
+test("an empty file", async () => {
+  const { code, text, page } = await refusal({ body: Buffer.alloc(0) });
+  assert.equal(code, "invalid-program");
+  assert.match(text, /is empty/);
+  await recovers(page);
+});
+
+test("no room in the browser's storage: how much is needed, and a load without the cache", async () => {
+  const page = await site.open();
+  const session = await site.browser.context.newCDPSession(page);
+  await session.send("Storage.overrideQuotaForOrigin", { origin: site.server.origin, quotaSize: 200_000 });
+  await chat.load(page, "chat.pte");
+  const { code, text, card } = await failure(page, ".outcome");
+  assert.equal(code, "quota");
+  assert.match(text, /0\.5 MB are needed/);
+  await screenshot(page, "failure-quota");
+  await card.getByRole("button", { name: "Load without keeping it" }).click();
+  await chat.ready(page);
+  await session.send("Storage.overrideQuotaForOrigin", { origin: site.server.origin });
+  await page.getByRole("button", { name: "Change model" }).click();
+  await chat.load(page, "chat.pte");
+  await page.locator(".cache li", { hasText: "chat.pte" }).waitFor({ state: "attached" });
+  await page.close();
+});
+
+test("the WebAssembly module is missing: which file, and the server's answer", async () => {
+  const { code, text, page } = await refusal({ body: program }, { before: () => site.server.file("/pteryx/pteryx_cpu.wasm", { body: Buffer.alloc(0), status: 404 }) });
+  assert.equal(code, "wasm");
+  assert.match(text, /pteryx\/pteryx_cpu\.wasm cannot be used: the server answered 404/);
+  site.server.remove("/pteryx/pteryx_cpu.wasm");
+  await recovers(page);
+});
+
+test("the WebAssembly module is something else", async () => {
+  const { code, text, page } = await refusal({ body: program }, { before: () => site.server.file("/pteryx/pteryx_cpu.wasm", { body: Buffer.from("<!doctype html>"), type: "text/html" }) });
+  assert.equal(code, "wasm");
+  assert.match(text, /pteryx_cpu\.wasm cannot be used/);
+  site.server.remove("/pteryx/pteryx_cpu.wasm");
+  await page.close();
+});
+
+test("the worker is missing", async () => {
+  const { code, text, page } = await refusal({ body: program }, { before: () => site.server.file("/pteryx/worker.js", { body: Buffer.alloc(0), status: 404 }) });
+  assert.equal(code, "wasm");
+  assert.match(text, /worker\.js cannot be started/);
+  site.server.remove("/pteryx/worker.js");
+  await recovers(page);
+});
+
+test("a security policy that forbids WebAssembly: the policy is named", async () => {
+  const strict = await startPage({ headers: { "Content-Security-Policy": "script-src 'self'" } });
+  try {
+    strict.server.file("/chat.pte", { body: program });
+    const page = await strict.open();
+    await chat.load(page, "chat.pte");
+    const { code, text } = await failure(page, ".outcome");
+    assert.equal(code, "wasm");
+    assert.match(text, /Content Security Policy|unsafe-eval/);
+    assert.match(text, /'wasm-unsafe-eval'/);
+    await screenshot(page, "failure-policy");
+  } finally {
+    await strict.close();
+  }
+});
+
+test("operators that nothing here has: all of them at once, before the weights are fetched", async () => {
+  const renamed = Buffer.from(program);
+  const rename = (from, to) => {
+    const at = renamed.indexOf(from);
+    assert.ok(at > 0, from);
+    renamed.write(to, at, "latin1");
+  };
+  rename("et_vk.rms_norm", "et_vk.zzz_norm");
+  rename("aten.sigmoid", "aten.zzzmoid");
+  const { code, text, card, page } = await refusal({ body: renamed, bytesPerSecond: 150_000 });
+  assert.equal(code, "unsupported");
+  assert.match(text, /zzz_norm/);
+  assert.match(text, /zzzmoid/);
+  const sent = site.server.requests("/model.pte").reduce((sum, request) => sum + request.sent, 0);
+  assert.ok(sent < program.length * 0.8, `${sent} of ${program.length} bytes were sent`);
+  await screenshot(page, "failure-unsupported");
+  site.server.file("/model.pte", { body: renamed });
+  await card.getByRole("button", { name: "Inspect the file" }).click();
+  await page.locator('#panel-inspect [data-verdict="no"]').waitFor();
+  assert.match(await page.locator("#panel-inspect").innerText(), /zzz_norm[\s\S]*not supported/);
+  await screenshot(page, "inspect-unsupported");
+  await page.close();
+});
+
+test("neither WebGPU nor SIMD: what to do", async () => {
+  const old = await startPage({ args: ["--js-flags=--no-enable-sse4-1"] });
+  try {
+    old.server.file("/chat.pte", { body: program });
+    const page = await old.open();
+    await page.locator(".notice", { hasText: "neither WebGPU nor WebAssembly SIMD" }).waitFor();
+    await chat.load(page, "chat.pte");
+    const { code, text } = await failure(page, ".outcome");
+    assert.equal(code, "no-device");
+    assert.match(text, /WebAssembly has no SIMD here.*WebGPU is there, but it offers no GPU/s);
+    assert.match(text, /Update/);
+    await screenshot(page, "failure-no-device");
+  } finally {
+    await old.close();
+  }
+});
+
+test("every failure has its own words and a way on", async () => {
+  const source = await readFile(new URL("../src/errors.ts", import.meta.url), "utf8");
+  const codes = [...source.matchAll(/^\s+\| "([a-z-]+)"/gm)].map(([, code]) => code);
+  assert.ok(codes.length >= 14, codes.join());
+  const texts = await readFile(new URL("../page/src/error_texts.ts", import.meta.url), "utf8");
+  for (const code of codes) assert.match(texts, new RegExp(`^  "?${code}"?: \\{\\n    title: "[^"]+",\\n    next: "[^"]+\\.",`, "m"), code);
+});

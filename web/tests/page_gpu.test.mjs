@@ -1,0 +1,128 @@
+// The page on Chromium's software GPU: a chat, a GPU that is lost, that is full, and that lacks something. SPDX-License-Identifier: BSD-3-Clause
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { after, before, beforeEach, test } from "node:test";
+import { chat, failure, fixture, screenshot, startPage } from "./support/page.mjs";
+
+let site;
+let program;
+let worker;
+before(async () => {
+  site = await startPage({ webgpu: true });
+  program = await fixture("web/chat.pte");
+  worker = await readFile(new URL("../dist/worker.js", import.meta.url), "utf8");
+});
+after(() => site?.close());
+beforeEach(async () => {
+  await site.forget();
+  site.server.file("/chat.pte", { body: program });
+  site.server.remove("/pteryx/worker.js");
+});
+
+/** Runs a script in the package's worker before it: a browser with another GPU. */
+function inWorker(script) {
+  site.server.file("/pteryx/worker.js", { body: Buffer.from(`(${script})();${worker}`), type: "text/javascript" });
+}
+
+test("a chat on the GPU outlives the GPU's crash, in the middle of an answer", async () => {
+  const page = await site.open();
+  await chat.load(page, "chat.pte", "gpu");
+  await chat.ready(page, 60_000);
+  assert.match(await page.locator(".device-facts").innerText(), /^google swiftshader · \d+ kB of GPU memory · context 1,024$/);
+  await chat.settings(page, { Temperature: 0, "Longest answer": 12 });
+  await chat.ask(page, "Hello there");
+  const first = await chat.answer(page, 60_000);
+  assert.match(await page.locator(".facts").innerText(), /12 tokens$/);
+
+  await chat.settings(page, { "Longest answer": 900 });
+  const written = () => page.waitForFunction(() => [...document.querySelectorAll(".answer.writing .markdown")].at(-1)?.innerText.length > 20, null, { timeout: 30_000 });
+  await chat.ask(page, "Tell me more");
+  await written();
+  await page.keyboard.press("Escape");
+  const stopped = await chat.answer(page);
+  assert.equal(await page.locator(".note").last().innerText(), "Stopped.");
+  await page.getByRole("button", { name: "Regenerate" }).click();
+  await written();
+
+  const requests = site.server.requests("/chat.pte").length;
+  await site.browser.killGpu();
+  const { code, text, card } = await failure(page, ".answer");
+  assert.equal(code, "device-lost");
+  assert.match(text, /the GPU device is lost/);
+  const kept = await page.locator(".answer .markdown").last().innerText();
+  assert.ok(kept.length > 20, "what was written stays");
+  await screenshot(page, "failure-device-lost");
+  await card.getByRole("button", { name: "Start the GPU again" }).click();
+  assert.ok(await page.getByRole("button", { name: "Send" }).isDisabled());
+  await page.locator(".answer.writing").waitFor({ timeout: 60_000 });
+  await written();
+  await page.keyboard.press("Escape");
+  const again = await chat.answer(page);
+  const common = Math.min(again.length, stopped.length) - 5;
+  assert.equal(again.slice(0, common), stopped.slice(0, common), "the same question gives the same answer");
+  assert.deepEqual(await page.locator(".question .bubble").allInnerTexts(), ["Hello there", "Tell me more"]);
+  assert.equal(await page.locator(".answer .markdown").first().innerText(), first);
+  assert.match(await page.locator(".device-facts").innerText(), /^google swiftshader/);
+  const sent = site.server.requests("/chat.pte").slice(requests).reduce((sum, request) => sum + request.sent, 0);
+  assert.ok(sent <= 1, `the model came from the cache, but ${sent} bytes were sent`);
+  assert.deepEqual(page.problems, []);
+  await page.close();
+});
+
+test("a GPU without memory: said as such, and the CPU is offered", async () => {
+  inWorker(() => {
+    // The GPU has no room for the first large buffer, as the browser would say it.
+    const pop = GPUDevice.prototype.popErrorScope;
+    const scopes = new WeakMap();
+    const push = GPUDevice.prototype.pushErrorScope;
+    GPUDevice.prototype.pushErrorScope = function (kind) {
+      scopes.set(this, [...(scopes.get(this) ?? []), kind]);
+      return push.call(this, kind);
+    };
+    GPUDevice.prototype.popErrorScope = async function () {
+      const kind = scopes.get(this).pop();
+      const error = await pop.call(this);
+      return kind === "out-of-memory" ? new GPUOutOfMemoryError("Failed to allocate memory for a buffer") : error;
+    };
+  });
+  const page = await site.open();
+  await chat.load(page, "chat.pte", "gpu");
+  const { code, text, card } = await failure(page, ".outcome", 60_000);
+  assert.equal(code, "out-of-memory");
+  assert.match(text, /no memory is left on the GPU/);
+  await screenshot(page, "failure-out-of-memory");
+  await card.getByRole("button", { name: "Run on the CPU" }).click();
+  await chat.ready(page);
+  assert.match(await page.locator(".device-facts").innerText(), /^CPU/);
+  await page.close();
+});
+
+test("operators and limits that this GPU lacks: all at once, before the weights are fetched", async () => {
+  inWorker(() => {
+    const kSmall = 16384;
+    for (const name of ["maxStorageBufferBindingSize", "maxBufferSize"]) Object.defineProperty(GPUSupportedLimits.prototype, name, { get: () => kSmall });
+  });
+  const renamed = Buffer.from(program);
+  for (const [from, to] of [["et_vk.rms_norm", "et_vk.zzz_norm"], ["aten.sigmoid", "aten.zzzmoid"]]) renamed.write(to, renamed.indexOf(from), "latin1");
+  for (const [name, body, expected, verdict] of [
+    ["limits.pte", program, ["unsupported", /(max_buffer_bytes of the device is 16384[^]*){10}/], 10],
+    ["operators.pte", renamed, ["unsupported", /zzz_norm/, /zzzmoid/], 2],
+  ]) {
+    site.server.file(`/${name}`, { body, bytesPerSecond: 150_000 });
+    const page = await site.open();
+    await chat.load(page, name, "gpu");
+    const { code, text, card } = await failure(page, ".outcome");
+    assert.equal(code, expected[0], text);
+    for (const pattern of expected.slice(1)) assert.match(text, pattern);
+    const sent = site.server.requests(`/${name}`).reduce((sum, request) => sum + request.sent, 0);
+    assert.ok(sent < body.length * 0.8, `${sent} of ${body.length} bytes were sent`);
+    await screenshot(page, `failure-gpu-${name.replace(".pte", "")}`);
+    // Inspect has room for all of them.
+    await card.getByRole("button", { name: "Inspect the file" }).click();
+    const list = page.locator('#panel-inspect [data-verdict="no"] li');
+    await list.first().waitFor();
+    assert.ok((await list.count()) >= verdict, await list.allInnerTexts().then(String));
+    await screenshot(page, `inspect-gpu-${name.replace(".pte", "")}`);
+    await page.close();
+  }
+});
