@@ -25,9 +25,8 @@ Lead lead_of(uint8_t byte) {
 
 }  // namespace
 
-Utf8Char char_at(std::string_view text, size_t at) {
+Utf8Char long_char_at(std::string_view text, size_t at) {
   const auto first = static_cast<uint8_t>(text[at]);
-  if (first < 0x80) return {.code = first, .size_bytes = 1, .valid = true};
   const Lead lead = lead_of(first);
   if (lead.size_bytes == 0) return {};
   char32_t code = first & (0x7FU >> lead.size_bytes);

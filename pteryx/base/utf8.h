@@ -17,8 +17,14 @@ struct Utf8Char {
   bool valid = false;
 };
 
-// The character that starts at a byte; `at` is inside the text.
-Utf8Char char_at(std::string_view text, size_t at);
+// The character that starts at a byte; `at` is inside the text. Long ones are read
+// apart, so that tables of ASCII are read at once.
+Utf8Char long_char_at(std::string_view text, size_t at);
+inline Utf8Char char_at(std::string_view text, size_t at) {
+  const auto first = static_cast<uint8_t>(text[at]);
+  if (first < 0x80) return {.code = first, .size_bytes = 1, .valid = true};
+  return long_char_at(text, at);
+}
 
 void append_utf8(std::string& out, char32_t code);
 

@@ -126,18 +126,19 @@ class HeldSource final : public Source {
   }
   std::optional<Bytes> view(uint64_t offset, uint64_t size) const override {
     if (!in_range(offset, size, made_->size())) return std::nullopt;
-    if (bytes_.empty() && made_->size() > 0) {
-      std::vector<std::byte> bytes(made_->size());
-      const auto there = made_->read(0, bytes);
+    const auto all = static_cast<size_t>(made_->size());
+    if (bytes_ == nullptr) {
+      auto bytes = std::make_unique_for_overwrite<std::byte[]>(all);
+      const auto there = made_->read(0, {bytes.get(), all});
       if (!there.ok() || !*there) return std::nullopt;
       bytes_ = std::move(bytes);
     }
-    return Bytes(bytes_).subspan(offset, size);
+    return Bytes(bytes_.get(), all).subspan(offset, size);
   }
 
  private:
   std::shared_ptr<const Source> made_;
-  mutable std::vector<std::byte> bytes_;
+  mutable std::unique_ptr<std::byte[]> bytes_;
 };
 
 }  // namespace

@@ -63,6 +63,7 @@ std::optional<std::array<TokenId, 256>> find_byte_tokens(
 
 std::optional<std::string> bytes_of_characters(std::string_view text) {
   std::string bytes;
+  bytes.reserve(text.size());
   for (size_t at = 0; at < text.size();) {
     const Utf8Char c = char_at(text, at);
     if (!c.valid || c.code >= kCharacters || kBytes[c.code] < 0) return std::nullopt;

@@ -60,6 +60,8 @@ struct ByteLevel {
 
 ByteLevel read_tokens(const GgufVocabulary& g) {
   ByteLevel b;
+  b.pieces.reserve(g.tokens.size());
+  b.vocabulary.tokens.reserve(g.tokens.size());
   for (TokenId id = 0; id < g.tokens.size(); ++id) {
     const SpmType type = type_of(g, id);
     const std::string& text = g.tokens[id];
@@ -106,6 +108,7 @@ Result<std::vector<std::string>> read_merges(const GgufVocabulary& g) {
 Result<TokenizerPtr> make_byte_level(const GgufVocabulary& g) {
   PTERYX_ASSIGN(const auto sides, read_merges(g));
   std::vector<Bpe::Merge> merges;
+  merges.reserve(sides.size() / 2);
   for (size_t i = 0; i < sides.size(); i += 2) merges.push_back({sides[i], sides[i + 1]});
   ByteLevel b = read_tokens(g);
   const std::string_view pre = g.pre.empty() ? "default" : std::string_view(g.pre);
