@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -35,8 +36,47 @@ Status write_zeros(gpu::Device& device, gpu::BufferId buffer, uint64_t size) {
 
 }  // namespace
 
-State::State(const StateForm& form, const ConstantPool& constants)
-    : form_(form), device_(constants.device()), id_(next_id()) {
+InitialValues::InitialValues(std::span<const StateForm::Cell> cells,
+                             std::span<const SourcePtr> sources) {
+  std::map<ConstantId, Value*> known;
+  for (const StateForm::Cell& c : cells) {
+    Value*& value = of_cell_.emplace_back(nullptr);
+    if (!c.tensor.has_data()) continue;
+    const auto [it, is_new] = known.try_emplace(ConstantId(c.tensor), nullptr);
+    if (is_new && !lies_zero(c.tensor, sources)) {
+      it->second = &values_.emplace_back();
+      it->second->bytes.emplace(c.tensor, sources);
+      it->second->size = static_cast<uint64_t>(numel(c.tensor.max)) * size_bytes(c.tensor.dtype);
+    }
+    value = it->second;
+  }
+}
+
+Result<bool> InitialValues::advance() {
+  // A few at a time: caches are large, and most turn out to be zero, as they were made.
+  constexpr uint64_t kMost = uint64_t{8} << 20;
+  uint64_t awaited = 0;
+  for (Value& v : values_) {
+    if (v.there) continue;
+    if (awaited >= kMost) return false;
+    PTERYX_ASSIGN(v.there, v.bytes->advance());
+    if (!v.there) {
+      awaited += v.size;
+    } else if (is_zero(v.bytes->bytes())) {
+      v.bytes.reset();
+    }
+  }
+  return awaited == 0;
+}
+
+std::optional<Bytes> InitialValues::of(size_t cell) const {
+  Value* const value = of_cell_[cell];
+  if (value == nullptr || !value->bytes) return std::nullopt;
+  return value->bytes->bytes();
+}
+
+State::State(const StateForm& form, InitialValues& initial, const ConstantPool& constants)
+    : form_(form), initial_(initial), device_(constants.device()), id_(next_id()) {
   for (const StateForm::Cell& c : form.cells) {
     Part& p = parts_.emplace_back();
     if (c.gpu) {
@@ -44,8 +84,6 @@ State::State(const StateForm& form, const ConstantPool& constants)
                                  gpu::BufferKind::kStorage, c.label);
     }
     if (c.host) p.memory = ZeroedMemory(std::max<uint64_t>(c.host_bytes, 1));
-    if (c.tensor.has_data() && !lies_zero(c.tensor, constants.sources()))
-      p.initial.emplace(c.tensor, constants.sources());
   }
 }
 
@@ -59,19 +97,10 @@ Result<bool> State::advance() {
           fmt::format("state '{}' of {} bytes: no memory left", c.label, c.host_bytes));
     }
   }
-  // A few at a time: caches are large, and most turn out to be zero, as they were made.
-  constexpr uint64_t kMost = uint64_t{8} << 20;
-  uint64_t awaited = 0;
-  for (size_t i = 0; i < parts_.size() && awaited < kMost; ++i) {
-    Part& p = parts_[i];
-    if (!p.initial) continue;
-    PTERYX_ASSIGN(const bool there, p.initial->advance());
-    if (!there) awaited += part_bytes(i);
-    if (there && is_zero(p.initial->bytes())) p.initial.reset();
-  }
-  if (!made || awaited > 0) return false;
+  PTERYX_ASSIGN(const bool read, initial_.advance());
+  if (!made || !read) return false;
   for (size_t i = 0; i < parts_.size(); ++i) {
-    if (parts_[i].initial && !filled_) PTERYX_TRY(write_initial(i));
+    if (initial_.of(i) && !filled_) PTERYX_TRY(write_initial(i));
   }
   there_ = true;
   return true;
@@ -85,11 +114,12 @@ Status State::reset() {
 Status State::write_initial(size_t i) {
   const StateForm::Cell& c = form_.cells[i];
   Part& p = parts_[i];
-  if (!p.initial) {
+  const std::optional<Bytes> initial = initial_.of(i);
+  if (!initial) {
     std::ranges::fill(p.memory.bytes(), std::byte{0});
     return c.gpu ? write_zeros(*device_, p.buffer.get(), c.gpu_bytes) : Status();
   }
-  const Bytes bytes = p.initial->bytes();
+  const Bytes bytes = *initial;
   if (c.host && !bytes.empty()) std::memcpy(p.memory.data(), bytes.data(), bytes.size());
   if (!c.gpu) return {};
   if (c.tensor.dtype != DType::kI64) return device_->write(p.buffer.get(), 0, bytes);

@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,6 +35,27 @@ struct StateForm {
   uint64_t fingerprint = 0;  // of what the methods do
 };
 
+// What the cells of a form hold at first. A value is read once, however many cells and states begin
+// with it: the caches of a model usually are one and the same place of a file.
+class InitialValues {
+ public:
+  InitialValues(std::span<const StateForm::Cell> cells, std::span<const SourcePtr> sources);
+
+  // True once they are there. Errors: kIo, after which it can be asked again.
+  Result<bool> advance();
+  // Of a cell; nothing where it is zero.
+  std::optional<Bytes> of(size_t cell) const;
+
+ private:
+  struct Value {
+    std::optional<ConstantBytes> bytes;  // none: zero
+    uint64_t size = 0;
+    bool there = false;
+  };
+  std::deque<Value> values_;
+  std::vector<Value*> of_cell_;
+};
+
 // Memory that is 0 at first, and takes none of the system's before it is touched: of a cache, what
 // a conversation fills.
 class ZeroedMemory {
@@ -55,8 +78,8 @@ class ZeroedMemory {
 
 class State {
  public:
-  // The form and the pool outlive it.
-  State(const StateForm& form, const ConstantPool& constants);
+  // All three outlive it.
+  State(const StateForm& form, InitialValues& initial, const ConstantPool& constants);
 
   // Different for every state there ever was, so that what was recorded for one is not taken for
   // another.
@@ -82,9 +105,8 @@ class State {
  private:
   friend class StateBytes;
   struct Part {
-    OwnedBuffer buffer;                    // where the GPU uses it
-    ZeroedMemory memory;                   // where the host does
-    std::optional<ConstantBytes> initial;  // none: zero
+    OwnedBuffer buffer;   // where the GPU uses it
+    ZeroedMemory memory;  // where the host does
   };
   // As the GPU has it, where it has it.
   uint64_t part_bytes(size_t i) const {
@@ -94,6 +116,7 @@ class State {
   Status write_initial(size_t i);
 
   const StateForm& form_;
+  InitialValues& initial_;
   std::shared_ptr<gpu::Device> device_;
   uint64_t id_;
   std::vector<Part> parts_;

@@ -102,11 +102,12 @@ Status StateGroup::check(const graph::Graph& g, const Root& r) const {
 
 void StateGroup::begin(const ConstantPool& constants) {
   constants_ = &constants;
+  initial_ = std::make_unique<InitialValues>(form_.cells, constants.sources());
   state_ = new_state();
 }
 
 std::unique_ptr<State> StateGroup::new_state() const {
-  return std::make_unique<State>(form_, *constants_);
+  return std::make_unique<State>(form_, *initial_, *constants_);
 }
 
 }  // namespace pteryx::exec

@@ -53,6 +53,7 @@ class StateGroup {
   uint64_t shared_bytes_ = 0;
   uint64_t shared_host_bytes_ = 0;
   const ConstantPool* constants_ = nullptr;
+  std::unique_ptr<InitialValues> initial_;
   std::unique_ptr<State> state_;
 };
 
