@@ -91,6 +91,33 @@ for (const thread of THREADS) {
     assert.deepEqual(server.requests(path).map(({ range }) => range), [`bytes=${body.length - 1}-`]);
   });
 
+  test(`${thread}: of many small reads at once, each block is opened once`, async () => {
+    const url = serve(`/small-${thread}`);
+    await run(thread, load, { url });
+    const { opened, wrong } = await run(thread, async ({ openInput }, { url: at }) => {
+      const source = await openInput(at, { cache: true });
+      const { getFileHandle } = FileSystemDirectoryHandle.prototype;
+      let opened = 0;
+      FileSystemDirectoryHandle.prototype.getFileHandle = function (name, options) {
+        if (/^b\d+$/.test(name)) opened++;
+        return getFileHandle.call(this, name, options);
+      };
+      try {
+        const kBytes = 1000;
+        const offsets = Array.from({ length: 500 }, (_, i) => Math.floor((i * (source.size - kBytes)) / 499));
+        const parts = await Promise.all(offsets.map((offset) => source.read(offset, kBytes)));
+        const bytes = await source.read(0, source.size);
+        const differs = (part, i) => part.length !== kBytes || part.some((byte, at) => byte !== bytes[offsets[i] + at]);
+        return { opened, wrong: parts.filter(differs).length };
+      } finally {
+        FileSystemDirectoryHandle.prototype.getFileHandle = getFileHandle;
+        source.close();
+      }
+    }, { url });
+    assert.equal(wrong, 0);
+    // Four blocks, each again for a part of it that is as large as a block where all is read.
+    assert.ok(opened <= 8, `${opened} blocks were opened`);
+  });
   test(`${thread}: an interrupted download goes on at the next visit`, async () => {
     const path = `/resume-${thread}.pte`;
     const url = serve(path, { bytesPerSecond: 40 * MIB });

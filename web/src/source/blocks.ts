@@ -1,4 +1,5 @@
 // A file as blocks of one size, each of which is there whole or not at all. SPDX-License-Identifier: BSD-3-Clause
+import { Turns } from "./cancel.js";
 
 /** Of every block but the last. What a killed browser loses of a download is less than this. */
 export const BLOCK_BYTES = 4 * 1024 * 1024;
@@ -80,5 +81,38 @@ export class RecentBlocks {
   }
   clear(): void {
     this.#blocks.clear();
+  }
+}
+
+// Reads below that take the whole block into memory: the next one is likely to be beside it.
+const kSmallBytes = BLOCK_BYTES / 8;
+
+/** Reads parts of kept blocks one after the other: many may be asked for at once, of blocks that are not to be in memory at the same time. */
+export class BlockReader {
+  readonly #turns = new Turns();
+  #closed = false;
+
+  constructor(
+    readonly store: BlockStore,
+    readonly recent: RecentBlocks,
+  ) {}
+
+  /** [from, to) of a block; the result is the caller's. `undefined` as of `BlockStore.get`, and after `close`. */
+  get(index: number, from: number, to: number): Promise<Uint8Array | undefined> {
+    return this.#turns.run(async () => {
+      if (this.#closed) return undefined;
+      const recent = this.recent.get(index);
+      if (recent) return recent.slice(from, to);
+      if (to - from >= kSmallBytes) return this.store.get(index, from, to);
+      const block = await this.store.get(index, 0, blockLength(this.store.size, index));
+      if (block) this.recent.set(index, block);
+      return block?.slice(from, to);
+    });
+  }
+  /** Nothing more is read. */
+  close(): void {
+    this.#closed = true;
+    this.recent.clear();
+    this.store.close();
   }
 }

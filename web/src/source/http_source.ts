@@ -1,6 +1,6 @@
 // A file on a server: parts of it as they are asked for, then all of it in order. SPDX-License-Identifier: BSD-3-Clause
 import { PteryxError } from "../errors.js";
-import { BLOCK_BYTES, RecentBlocks, blockCount, blockLength, firstMissing, presentBytes, type BlockStore } from "./blocks.js";
+import { BLOCK_BYTES, BlockReader, RecentBlocks, blockCount, blockLength, firstMissing, presentBytes, type BlockStore } from "./blocks.js";
 import { Turns, cancelled, throwIfAborted } from "./cancel.js";
 import { HttpStream, type Answer, type Remote } from "./http.js";
 import { Sha256 } from "./sha256.js";
@@ -48,6 +48,7 @@ export class HttpSource implements OpenSource {
   readonly #reads = new Turns();
   readonly #steps = new Turns();
   readonly #recent = new RecentBlocks(kRecentBlocks);
+  readonly #kept: BlockReader | undefined;
   #spans: { from: number; bytes: Uint8Array }[] = [];
   #stream: HttpStream | undefined;
   /** The block that the stream is in, as far as it was received. */
@@ -63,6 +64,7 @@ export class HttpSource implements OpenSource {
     this.#options = options;
     this.#remote = options.remote;
     this.#store = options.store;
+    this.#kept = options.store && new BlockReader(options.store, this.#recent);
     this.name = options.remote.url;
     this.size = options.remote.size;
     this.notes = options.notes;
@@ -88,7 +90,7 @@ export class HttpSource implements OpenSource {
   close(): void {
     this.#options.signal?.removeEventListener("abort", this.#abort);
     this.#abort();
-    this.#store?.close();
+    this.#kept?.close();
     this.#recent.clear();
     this.#spans = [];
     this.#receiving = undefined;
@@ -203,20 +205,13 @@ export class HttpSource implements OpenSource {
       const recent = this.#recent.get(index);
       if (recent) return recent.slice(from, to);
       if (this.#store?.has(index)) {
-        const bytes = await this.#fromStore(this.#store, index, from, to);
+        const bytes = await this.#kept!.get(index, from, to);
         if (bytes) return bytes;
+        this.#throwIfEnded();
         this.#keptBytes = presentBytes(this.#store);
       }
       await this.#step(index);
     }
-  }
-
-  /** Small reads take the whole block into memory: the next one is likely to be beside it. */
-  async #fromStore(store: BlockStore, index: number, from: number, to: number): Promise<Uint8Array | undefined> {
-    if (to - from >= BLOCK_BYTES / 8) return store.get(index, from, to);
-    const block = await store.get(index, 0, blockLength(this.size, index));
-    if (block) this.#recent.set(index, block);
-    return block?.slice(from, to);
   }
 
   /** Receives some bytes, of block `wanted` or of one that comes before it. */

@@ -3,7 +3,7 @@ import type { ByteSource } from "../byte_source.js";
 import { PteryxError } from "../errors.js";
 import { cancelled, throwIfAborted } from "./cancel.js";
 import { Sha256 } from "./sha256.js";
-import { BLOCK_BYTES, type BlockStore } from "./blocks.js";
+import { BLOCK_BYTES, BlockReader, RecentBlocks, type BlockStore } from "./blocks.js";
 
 /** An opened input. */
 export interface OpenSource extends ByteSource {
@@ -159,24 +159,30 @@ export class NamedSource extends WrappedSource {
   }
 }
 
+// Of a file that is not received any more: the reads of a load go from its beginning to its end.
+const kRecentBlocks = 2;
+
 /** All blocks of a store, such as a finished conversion. */
 export class StoredSource extends LocalSource {
   readonly size: number;
+  readonly #blocks: BlockReader;
 
-  constructor(readonly store: BlockStore, name: string, identity: string, override readonly cached: boolean) {
+  constructor(store: BlockStore, name: string, identity: string, override readonly cached: boolean) {
     super(name, identity);
     this.size = store.size;
+    this.#blocks = new BlockReader(store, new RecentBlocks(kRecentBlocks));
   }
   protected async fetch(offset: number, size: number): Promise<Uint8Array> {
     return gather(offset, size, async (index, from, to) => {
-      const bytes = await this.store.get(index, from, to);
+      const bytes = await this.#blocks.get(index, from, to);
+      if (!bytes && this.closed) throw cancelled(this.name);
       if (!bytes) throw new PteryxError("io", `${this.name}: was removed from the cache while in use`);
       return bytes;
     });
   }
   override close(): void {
     super.close();
-    this.store.close();
+    this.#blocks.close();
   }
 }
 
