@@ -64,7 +64,7 @@ function reportOurs(where, m) {
 }
 
 async function inNode() {
-  const { loadModel } = await import(pathToFileURL(resolve(root, "web/dist/index.js")).href);
+  const { loadModel } = await import(pathToFileURL(resolve(root, "web/dist/node.js")).href);
   for (const threads of [1, 2])
     reportOurs("Node", await measure({ load: loadModel, name: path, options: { device: "cpu", threads }, tokens, repeat, prompt }));
 }

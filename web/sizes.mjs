@@ -2,8 +2,8 @@
 import { readFile } from "node:fs/promises";
 import { gzipSync } from "node:zlib";
 
-/** Bytes of all files together: as they are, and each compressed by zlib at its best. Wanted are 450,000 compressed; the limit is what was reached. */
-export const limits = { raw: 1_300_000, gzip: 456_000 };
+/** Bytes of all files together: as they are, and each compressed by zlib at its best. */
+export const limits = { raw: 1_300_000, gzip: 450_000 };
 
 /** The package's scripts: `from` and what they import, each once. */
 async function scriptsOf(dist, from) {

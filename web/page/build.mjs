@@ -24,7 +24,7 @@ export async function buildPage({ folder = join(kPage, "dist"), engine = kPackag
     build({ ...common, entryPoints: { style: join(kPage, "style/style.css") }, outdir: folder }),
     ...["index.html", "icon.svg"].map((name) => cp(join(kPage, name), join(folder, name))),
     writeFile(join(folder, "models.json"), JSON.stringify(models, null, 2)),
-    engine && cp(engine, join(folder, "pteryx"), { recursive: true, filter: (path) => !/[\\/](types([\\/]|$)|cli\.js)/.test(path.slice(engine.length)) }),
+    engine && cp(engine, join(folder, "pteryx"), { recursive: true, filter: (path) => !/[\\/](types([\\/]|$)|cli\.js|node[-.])/.test(path.slice(engine.length)) }),
   ]);
   const sizes = {};
   const chunks = (await readdir(join(folder, "chunks"))).filter((name) => name.endsWith(".js")).map((name) => `chunks/${name}`);

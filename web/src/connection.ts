@@ -1,5 +1,6 @@
 // Calls of the service, in a worker or on the same thread. SPDX-License-Identifier: BSD-3-Clause
 import { missingPart, PteryxError, type ErrorCode } from "./errors.js";
+import { startForeignWorker } from "./foreign_worker.js";
 import { Service, type CallName, type Emit, type ServiceCalls, type ServiceEvent } from "./engine/service.js";
 import { asPteryxError } from "./platform.js";
 
@@ -104,7 +105,7 @@ export function connect(worker: boolean): Connection {
   if (!worker || typeof Worker === "undefined") return new DirectConnection();
   try {
     // In one expression, because bundlers look for it.
-    return new WorkerConnection(new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "pteryx" }));
+    return new WorkerConnection(startForeignWorker("worker.js", "pteryx") ?? new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "pteryx" }));
   } catch (error) {
     throw missingPart("the package's worker.js", `cannot be started: ${String(error)}`, error);
   }

@@ -1,10 +1,10 @@
 // What differs between browsers and Node. SPDX-License-Identifier: BSD-3-Clause
+import { nodeGpu } from "./engine/node_parts.js";
 import { PteryxError } from "./errors.js";
+import { isNode } from "./node_check.js";
 
-export const isNode = typeof process === "object" && typeof process.versions?.node === "string" && typeof (globalThis as { window?: unknown }).window === "undefined";
+export { isNode };
 
-// Kept for as long as the process lives: the package ends with it what still runs.
-let nodeGpu: GPU | undefined;
 let whyNoGpu = "this browser has no WebGPU (navigator.gpu is not there)";
 
 /** Why `platformGpu` gave none. */
@@ -16,16 +16,10 @@ export function gpuProblem(): string {
 export async function platformGpu(): Promise<GPU | undefined> {
   const own = (globalThis.navigator as Navigator | undefined)?.gpu;
   if (own !== undefined || !isNode) return own;
-  if (nodeGpu !== undefined) return nodeGpu;
-  try {
-    const { create, globals } = (await import(/* @vite-ignore */ "webgpu" as string)) as { create(options: string[]): GPU; globals: object };
-    for (const [name, value] of Object.entries(globals)) (globalThis as Record<string, unknown>)[name] ??= value;
-    return (nodeGpu = create([]));
-  } catch (error) {
-    const missing = (error as { code?: string }).code === "ERR_MODULE_NOT_FOUND";
-    whyNoGpu = missing ? "the package 'webgpu' is not installed" : `the package 'webgpu' cannot be used (${error instanceof Error ? error.message : String(error)})`;
-    return undefined;
-  }
+  const found = await nodeGpu();
+  if (typeof found !== "string") return found;
+  whyNoGpu = found;
+  return undefined;
 }
 
 /** What relative addresses are relative to. */

@@ -10,7 +10,7 @@ import { makeGguf } from "./support/gguf.mjs";
 
 const lavapipe = fileURLToPath(new URL("../../.deps/lavapipe/lvp_icd.json", import.meta.url));
 process.env.VK_ICD_FILENAMES ??= lavapipe;
-const { loadModel } = await import("../dist/index.js");
+const { loadModel } = await import("../dist/node.js");
 const cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
 const pte = fileURLToPath(new URL("../../tests/fixtures/web/chat.pte", import.meta.url));
 let folder, gguf;

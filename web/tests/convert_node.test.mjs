@@ -9,7 +9,7 @@ import { makeGguf } from "./support/gguf.mjs";
 import { kFiles, kProgramHashes } from "./support/gguf_programs.mjs";
 import { startServer } from "./support/server.mjs";
 
-const { loadModel, PteryxError } = await import("../dist/index.js");
+const { loadModel, PteryxError } = await import("../dist/node.js");
 let folder, cacheFolder;
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "pteryx-convert-"));

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { writeSparseGguf } from "./support/gguf.mjs";
 
 process.env.VK_ICD_FILENAMES ??= fileURLToPath(new URL("../../.deps/lavapipe/lvp_icd.json", import.meta.url));
-const { loadModel } = await import("../dist/index.js");
+const { loadModel } = await import("../dist/node.js");
 
 const kMostBytes = 64 * 2 ** 20;
 // 700 million parameters in 4 bits, whose scales alone take more than that, and as many words as models of a billion know.

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 const root = new URL("../../", import.meta.url);
-const { loadModel, loadProgram, PteryxError } = await import("../dist/index.js");
+const { loadModel, loadProgram, PteryxError } = await import("../dist/node.js");
 const path = fileURLToPath(new URL("tests/fixtures/web/chat.pte", root));
 const fails = (code, pattern) => (error) => {
   assert.ok(error instanceof PteryxError, String(error));

@@ -9,42 +9,45 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
 const kIsolation = { "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp", "Cross-Origin-Resource-Policy": "same-origin" };
 let plain;
 let isolated;
+let cdn;
 let browser;
 before(async () => {
   const headers = { "Cache-Control": "no-store" }; // every load is seen
   plain = await startServer({ root, headers });
   isolated = await startServer({ root, headers: { ...headers, ...kIsolation } });
+  cdn = await startServer({ root, headers: { ...headers, "Access-Control-Allow-Origin": "*" } });
   browser = await launchBrowser({ webgpu: true });
 });
 after(async () => {
   await browser?.close();
   await plain?.close();
   await isolated?.close();
+  await cdn?.close();
 });
 
-/** Runs a task in a fresh page; gives its value and the parts of the package that were loaded, in order. */
-async function loaded(server, task, argument) {
-  server.clearLog();
-  const page = await browser.open(`${server.origin}/web/tests/support/blank.html`);
+/** Runs a task in a fresh page; gives its value and the parts of the package that were loaded, in order. `from`: where the package is. */
+async function loaded(server, task, argument, { from = server, at = "/web/tests/support/blank.html" } = {}) {
+  from.clearLog();
+  const page = await browser.open(server.origin + at);
   try {
     const value = await page.evaluate(task, argument);
-    const parts = server.log.map(({ path }) => /^\/web\/dist\/(.*\.(?:wasm|bin)|thread\.js)$/.exec(path)?.[1]).filter((name) => name !== undefined);
+    const parts = from.log.map(({ path }) => /^\/web\/dist\/(.*\.(?:wasm|bin)|thread\.js)$/.exec(path)?.[1]).filter((name) => name !== undefined);
     return { value, parts };
   } finally {
     await page.close();
   }
 }
 
-const add = async (options) => {
-  const { loadProgram } = await import("/web/dist/index.js");
+const add = async ({ from = "", ...options }) => {
+  const { loadProgram } = await import(`${from}/web/dist/index.js`);
   const program = await loadProgram("/tests/fixtures/ops/add.pte", { cache: false, ...options });
   const { output0 } = await program.run("forward", [new Float32Array(231).fill(1), new Float32Array(231).fill(2)]);
   const { threads, device } = program.info;
   await program.dispose();
   return { sum: output0.data[230], threads, kind: device.kind, fallback: device.fallback.join(" ") };
 };
-const chat = async (options) => {
-  const { loadModel } = await import("/web/dist/index.js");
+const chat = async ({ from = "", ...options }) => {
+  const { loadModel } = await import(`${from}/web/dist/index.js`);
   const model = await loadModel("/tests/fixtures/web/chat.pte", { cache: false, device: "cpu", ...options });
   const { text } = await model.chat([{ role: "user", content: "Tell me something long." }], { maxTokens: 40, ignoreEnd: true }).result;
   const { threads } = model.info;
@@ -104,4 +107,19 @@ test("threads in a page that is cross-origin isolated give the text of one", asy
   }
   const three = await loaded(isolated, chat, { threads: 3 });
   assert.deepEqual(three.value, { text: one.value.text, threads: 3 });
+});
+
+test("a package on another origin, such as a CDN, has its worker and its threads all the same", async () => {
+  const policy = `default-src 'none'; script-src ${cdn.origin} 'wasm-unsafe-eval'; connect-src 'self' ${cdn.origin}; worker-src blob: ${cdn.origin}`;
+  const body = Buffer.from(`<!doctype html><meta http-equiv="Content-Security-Policy" content="${policy}"><title>stranger</title>`);
+  for (const server of [plain, isolated]) server.file("/stranger.html", { body, type: "text/html" });
+  const there = { from: cdn, at: "/stranger.html" };
+  const { value, parts } = await loaded(plain, add, { device: "gpu", from: cdn.origin }, there);
+  assert.deepEqual([value.sum, value.kind], [3, "gpu"]);
+  assert.deepEqual(parts.sort(), ["kernels.bin", "pteryx.wasm"]);
+  assert.ok(cdn.requests("/web/dist/worker.js").length > 0);
+  const one = await loaded(isolated, chat, { threads: 1, from: cdn.origin }, there);
+  const two = await loaded(isolated, chat, { threads: 2, from: cdn.origin }, there);
+  assert.deepEqual(two.value, { text: one.value.text, threads: 2 });
+  assert.deepEqual(two.parts, ["pteryx_cpu_threads.wasm", "thread.js"]);
 });

@@ -29,7 +29,7 @@ before(async () => {
 after(() => rm(folder, { recursive: true, force: true }));
 
 test("the package holds what it needs, and nothing else", async () => {
-  for (const name of ["package.json", "README.md", "LICENSE", "dist/index.js", "dist/worker.js", "dist/thread.js", "dist/cli.js", "dist/pteryx.wasm", "dist/kernels.bin", "dist/kernels_networks.bin", "dist/pteryx_cpu.wasm", "dist/pteryx_cpu_threads.wasm", "dist/pteryx_convert.wasm", "dist/types/index.d.ts"])
+  for (const name of ["package.json", "README.md", "LICENSE", "dist/index.js", "dist/node.js", "dist/worker.js", "dist/thread.js", "dist/cli.js", "dist/pteryx.wasm", "dist/kernels.bin", "dist/kernels_networks.bin", "dist/pteryx_cpu.wasm", "dist/pteryx_cpu_threads.wasm", "dist/pteryx_convert.wasm", "dist/types/index.d.ts"])
     assert.ok(files.includes(name), `${name} is missing`);
   assert.deepEqual(files.filter((name) => !/^(dist\/|package\.json$|README\.md$|LICENSE$)/.test(name)), []);
   const description = JSON.parse(await readFile(join(folder, "node_modules/pteryx/package.json"), "utf8"));

@@ -7,7 +7,7 @@ import { verifyManifest } from "./support/verify.mjs";
 
 const root = new URL("../../", import.meta.url);
 process.env.VK_ICD_FILENAMES ??= fileURLToPath(new URL(".deps/lavapipe/lvp_icd.json", root));
-const pteryx = await import("../dist/index.js");
+const pteryx = await import("../dist/node.js");
 
 for (const device of ["cpu", "gpu"]) for (const folder of ["ops", "values", "state", "llm", "decoders"]) {
   test(`programs in ${folder} on the ${device}`, async () => {

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
 const root = new URL("../../", import.meta.url);
-const { loadModel, loadProgram, PteryxError } = await import("../dist/index.js");
+const { loadModel, loadProgram, PteryxError } = await import("../dist/node.js");
 const path = fileURLToPath(new URL("tests/fixtures/web/chat.pte", root));
 
 async function answer(threads) {
@@ -58,7 +58,7 @@ test("a number that is none is refused", async () => {
 
 test("threads that wait for work do not keep a process alive", async () => {
   const script = `
-    const { loadModel } = await import(${JSON.stringify(new URL("../dist/index.js", import.meta.url).href)});
+    const { loadModel } = await import(${JSON.stringify(new URL("../dist/node.js", import.meta.url).href)});
     const model = await loadModel(${JSON.stringify(path)}, { device: "cpu", threads: 3 });
     console.log((await model.generate("Hello", { maxTokens: 3 }).result).newTokens, model.info.threads);`;
   const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", script], { timeout: 60_000 });

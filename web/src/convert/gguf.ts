@@ -1,11 +1,9 @@
 // GGUF files, which become programs once and are then found in the cache. SPDX-License-Identifier: BSD-3-Clause
 import { PteryxError } from "../errors.js";
 import { isNode } from "../platform.js";
-import { BLOCK_BYTES } from "../source/blocks.js";
 import { createEntry, latestEntry, openEntry, removeDownload, type EntryWriter } from "../source/cache.js";
-import { throwIfAborted } from "../source/cancel.js";
 import { isGguf } from "../source/file_type.js";
-import { createNodeEntry, openNodeEntry } from "../source/node_entry.js";
+import { createNodeEntry, downloadToFile, openNodeEntry } from "../source/node_entry.js";
 import { addressOf, isAddress, isCacheEntry, openInput, type OpenOptions } from "../source/open_input.js";
 import { Sha256 } from "../source/sha256.js";
 import { NotedSource, type OpenSource } from "../source/source.js";
@@ -74,25 +72,6 @@ async function findAtAddress(address: string, options: GgufOptions): Promise<Ope
   return undefined;
 }
 
-/** A copy of what is on a server, in a file that goes with the process. */
-async function downloaded(source: OpenSource, options: GgufOptions): Promise<OpenSource> {
-  const writer = await createNodeEntry({ folder: undefined, name: source.name, identity: source.identity, tag: "", version: 0 });
-  try {
-    source.beginDownload();
-    for (let at = 0; at < source.size; at += BLOCK_BYTES) {
-      throwIfAborted(source.name, options.signal);
-      await writer.write(at, await source.read(at, Math.min(BLOCK_BYTES, source.size - at)));
-    }
-    await source.complete();
-    const copy = await writer.finish(source.size);
-    source.close();
-    return copy;
-  } catch (error) {
-    await writer.abort();
-    throw error;
-  }
-}
-
 function hashIdentity(sha256: string): string {
   return `sha256:${sha256.toLowerCase()}`;
 }
@@ -114,7 +93,7 @@ async function programOf(source: OpenSource, address: string | undefined, option
     return kept;
   }
   // In Node nothing keeps a download, and a conversion reads a file more than once.
-  const local = isNode && address !== undefined ? await downloaded(source, options) : source;
+  const local = isNode && address !== undefined ? await downloadToFile(source, options.signal) : source;
   let program: OpenSource;
   try {
     program = await convertGguf(local, {

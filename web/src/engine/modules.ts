@@ -1,6 +1,7 @@
 // Which WebAssembly module is loaded, and what comes with it. SPDX-License-Identifier: BSD-3-Clause
 import { missingPart, PteryxError } from "../errors.js";
 import { isNode } from "../platform.js";
+import { nodeProcessors } from "./node_parts.js";
 import { maySleep, startThreads } from "./threads.js";
 import { compileModule, fetchPart, Wasm } from "./wasm.js";
 
@@ -56,11 +57,7 @@ export async function openGpuModule(addresses: ModuleAddresses, all: boolean): P
 
 /** Threads that pay. What a platform tells is processors, of which two make a core on most machines that have many. */
 async function usableCores(): Promise<number> {
-  let processors = (globalThis.navigator as Navigator | undefined)?.hardwareConcurrency ?? 1;
-  if (isNode) {
-    const os = (await import(/* @vite-ignore */ "node:os" as string)) as typeof import("node:os");
-    processors = os.availableParallelism();
-  }
+  const processors = isNode ? await nodeProcessors() : ((globalThis.navigator as Navigator | undefined)?.hardwareConcurrency ?? 1);
   return Math.min(processors > 4 ? Math.ceil(processors / 2) : processors, 16);
 }
 

@@ -1,6 +1,8 @@
 // The threads of the CPU's kernels: workers that run the same module over the same memory. SPDX-License-Identifier: BSD-3-Clause
 import { missingPart } from "../errors.js";
+import { startForeignWorker } from "../foreign_worker.js";
 import { isNode } from "../platform.js";
+import { startNodeThread } from "./node_parts.js";
 import type { Wasm } from "./wasm.js";
 
 /** What a thread is started with. */
@@ -27,8 +29,9 @@ export function maySleep(): boolean {
 
 /** Resolves when it has begun to wait for work. */
 async function startBrowserThread(start: ThreadStart): Promise<() => void> {
+  const name = `pteryx ${start.thread}`;
   // In one expression, because bundlers look for it.
-  const worker = new Worker(new URL("./thread.js", import.meta.url), { type: "module", name: `pteryx ${start.thread}` });
+  const worker = startForeignWorker("thread.js", name) ?? new Worker(new URL("./thread.js", import.meta.url), { type: "module", name });
   await new Promise<void>((resolve, reject) => {
     worker.onmessage = () => resolve();
     worker.onerror = (event) => {
@@ -38,14 +41,6 @@ async function startBrowserThread(start: ThreadStart): Promise<() => void> {
     worker.postMessage(start);
   });
   return () => worker.terminate();
-}
-
-async function startNodeThread(start: ThreadStart): Promise<() => void> {
-  const { Worker } = (await import(/* @vite-ignore */ "node:worker_threads" as string)) as typeof import("node:worker_threads");
-  const worker = new Worker(new URL("./thread.js", import.meta.url), { workerData: start, execArgv: [], name: `pteryx ${start.thread}` });
-  await new Promise<void>((resolve, reject) => worker.once("message", () => resolve()).once("error", reject));
-  worker.unref(); // it waits for work, which is no reason for the process to stay
-  return () => void worker.terminate();
 }
 
 /** Starts `count` threads less the caller's own. Rejects with the code `wasm` where one cannot be started. */

@@ -2,7 +2,9 @@
 // An entry is KEY.pte with KEY.json beside it, which is written last: a program without one does not count.
 import type { FileHandle } from "node:fs/promises";
 import { PteryxError } from "../errors.js";
+import { BLOCK_BYTES } from "./blocks.js";
 import type { EntryWriter } from "./cache.js";
+import { throwIfAborted } from "./cancel.js";
 import { PathSource, nodeModule, reason } from "./node_file.js";
 import { sha256Hex } from "./sha256.js";
 import { NamedSource, type OpenSource } from "./source.js";
@@ -143,5 +145,24 @@ class KeptWriter extends FileWriter {
       await fs.rm(path, { force: true });
       await fs.rm(path.replace(/\.pte$/, ".json"), { force: true });
     }
+  }
+}
+
+/** A copy of what is on a server, in a file that goes with the process. */
+export async function downloadToFile(source: OpenSource, signal?: AbortSignal): Promise<OpenSource> {
+  const writer = await createNodeEntry({ folder: undefined, name: source.name, identity: source.identity, tag: "", version: 0 });
+  try {
+    source.beginDownload();
+    for (let at = 0; at < source.size; at += BLOCK_BYTES) {
+      throwIfAborted(source.name, signal);
+      await writer.write(at, await source.read(at, Math.min(BLOCK_BYTES, source.size - at)));
+    }
+    await source.complete();
+    const copy = await writer.finish(source.size);
+    source.close();
+    return copy;
+  } catch (error) {
+    await writer.abort();
+    throw error;
   }
 }

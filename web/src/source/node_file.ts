@@ -4,10 +4,6 @@ import { PteryxError } from "../errors.js";
 import { throwIfAborted } from "./cancel.js";
 import { LocalSource, type OpenSource } from "./source.js";
 
-export function inNode(): boolean {
-  return typeof process !== "undefined" && typeof process.versions?.node === "string" && typeof document === "undefined";
-}
-
 // The name is no literal, and bundlers for browsers leave it alone.
 export async function nodeModule<T>(name: string): Promise<T> {
   const id = `node:${name}`;

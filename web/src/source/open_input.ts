@@ -1,10 +1,11 @@
 // Opens whatever the package's functions take. SPDX-License-Identifier: BSD-3-Clause
 import { PteryxError } from "../errors.js";
+import { isNode } from "../platform.js";
 import type { Input } from "../types.js";
 import type { CacheEntry } from "./cache.js";
 import { cancelled, throwIfAborted } from "./cancel.js";
 import { checkFileType } from "./file_type.js";
-import { inNode, openPath } from "./node_file.js";
+import { openPath } from "./node_file.js";
 import { openUrl, type UrlOptions } from "./open_url.js";
 import { BlobSource, MemorySource, type OpenSource } from "./source.js";
 
@@ -68,7 +69,7 @@ export function isCacheEntry(input: unknown): input is CacheEntry {
 function isPath(input: string | URL): boolean {
   // A single letter before the colon is a Windows drive.
   const text = String(input);
-  return inNode() && (!/^[a-z][a-z0-9+.-]+:/i.test(text) || /^file:/i.test(text));
+  return isNode && (!/^[a-z][a-z0-9+.-]+:/i.test(text) || /^file:/i.test(text));
 }
 
 function urlOf(text: string, options: OpenOptions): URL {
