@@ -3,6 +3,8 @@ import { ModuleMemory } from "./module_memory.js";
 
 // What computes leaves the thread to others after so long.
 const kTurnMs = 8;
+// How long who waits sleeps at most where a signal may have ended what it waits for.
+const kMomentMs = 50;
 
 /** Answers to the module's questions; above `done`: a code of C++'s `Code`. */
 export const Answer = { later: -1, done: 0, invalidProgram: 1, invalidArgument: 2, unsupported: 3, device: 4, memory: 5, io: 6, cancelled: 7 } as const;
@@ -51,11 +53,11 @@ export class Host {
     this.#turnBegan = performance.now();
   }
   /** Until something has happened, or a moment has passed. */
-  async next(): Promise<void> {
+  async next(mostMs = kMomentMs): Promise<void> {
     let timer: ReturnType<typeof setTimeout> | undefined;
     await new Promise<void>((resolve) => {
       this.#waiting.push(resolve);
-      timer = setTimeout(resolve, 50);
+      timer = setTimeout(resolve, mostMs);
     });
     clearTimeout(timer);
     this.#turnBegan = performance.now();

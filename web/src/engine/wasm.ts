@@ -12,6 +12,9 @@ type Exported = (...args: number[]) => number;
 /** Tells how far a load is; false ends it. */
 export type ProgressListener = (what: string, done: number, total: number) => boolean;
 
+// Whatever happens wakes who waits; should it not, they look for themselves after so long.
+const kPatienceMs = 1000;
+
 const compiled = new Map<string, Promise<WebAssembly.Module>>();
 
 /** Fetches and compiles a module, once on a thread. Rejects with the code `wasm` and the reason. */
@@ -164,7 +167,7 @@ export class Wasm {
       const error = stopped?.();
       if (error !== undefined) throw error;
       if (this.check(name, handle) !== 0) return;
-      await this.host.next();
+      await this.host.next(stopped === undefined ? kPatienceMs : undefined);
     }
   }
 
