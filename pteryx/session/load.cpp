@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "pteryx/base/heap.h"
+#include "pteryx/base/expect_weights.h"
 #include "pteryx/fuse/passes.h"
 #include "pteryx/graph/build.h"
 #include "pteryx/ops/table.h"
@@ -261,7 +261,7 @@ Status SessionLoad::Impl::check_memory() {
 
 Status SessionLoad::Impl::make_methods() {
   PTERYX_TRY(check_memory());
-  reserve_heap(need.host_total());
+  expect_weights(need.host_total());
   session->constants = std::make_unique<exec::ConstantPool>(session->device, std::move(sources));
   session->constants->on_bytes([this](uint64_t bytes) {
     uploaded += bytes;

@@ -21,6 +21,13 @@ async function native(prompt, tokens, precision, ...how) {
   return JSON.parse(await run(tool, "generate", program, "-p", prompt, "-n", String(tokens), "--device", "cpu", "--precision", precision, "--temperature", "0", "--json", ...how));
 }
 
+/** A first visit fetches the file once, whatever the order in which its weights are asked for. */
+function fetchedOnce(server) {
+  const requests = server.requests("/smollm2.pte");
+  const sent = requests.reduce((sum, request) => sum + request.sent, 0);
+  assert.ok(requests.length <= 3 && sent <= 1.01 * body.length, `${requests.length} requests of ${sent} bytes, of a file of ${body.length}`);
+}
+
 let body;
 before(async () => {
   const time = (file) => stat(file).then((s) => s.mtimeMs, () => 0);
@@ -47,6 +54,7 @@ test("the page answers on the CPU as the tool does", async (t) => {
   assert.equal(answer.trim(), (await native(question, 48, "f16", "--chat")).text.trim());
   await screenshot(page, "chat-smollm2");
   assert.deepEqual(page.problems, []);
+  fetchedOnce(site.server);
 });
 
 for (const [device, prompt, count] of [["cpu", "The history of the steam engine begins", 24], ["gpu", "The capital of France is", 4]]) {
@@ -59,12 +67,13 @@ for (const [device, prompt, count] of [["cpu", "The history of the steam engine 
     const page = await browser.open(`${server.origin}/web/tests/support/blank.html`);
     const { ids, kind } = await page.evaluate(async ([on, text, maxTokens]) => {
       const { loadModel } = await import("/web/dist/index.js");
-      const model = await loadModel("/smollm2.pte", { device: on, precision: "f32", cache: false });
+      const model = await loadModel("/smollm2.pte", { device: on, precision: "f32" });
       const drawn = [];
       for await (const piece of model.generate(text, { maxTokens, ignoreEnd: true })) drawn.push(piece.token);
       return { ids: drawn, kind: model.info.device.kind };
     }, [device, prompt, count]);
     assert.equal(kind, device);
+    fetchedOnce(server);
     assert.deepEqual(ids, (await native(prompt, count, "f32", "--ignore-end")).ids);
   });
 }

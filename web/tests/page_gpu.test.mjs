@@ -108,7 +108,7 @@ test("operators and limits that this GPU lacks: all at once, before the weights 
     ["limits.pte", program, ["unsupported", /(max_buffer_bytes of the device is 16384[^]*){10}/], 10],
     ["operators.pte", renamed, ["unsupported", /zzz_norm/, /zzzmoid/], 2],
   ]) {
-    site.server.file(`/${name}`, { body, bytesPerSecond: 150_000 });
+    site.server.file(`/${name}`, { body, bytesPerSecond: 75_000 });
     const page = await site.open();
     await chat.load(page, name, "gpu");
     const { code, text, card } = await failure(page, ".outcome");

@@ -43,11 +43,6 @@ export class Sources {
       throw this.failure;
     }
   }
-  /** The same of weights: with them, the file is wanted as a whole. */
-  readWeights(id: number, offset: number, size: number): Promise<Uint8Array> {
-    this.#sources.get(id)?.beginDownload?.();
-    return this.read(id, offset, size);
-  }
   close(): void {
     for (const source of this.#sources.values()) source.close();
     this.#sources.clear();
@@ -74,6 +69,9 @@ export class Sources {
         if (fetched.error === undefined) return Answer.later;
         this.#fetched.delete(key);
         return this.host.fail(Answer.io, fetched.error instanceof Error ? fetched.error.message : String(fetched.error));
+      },
+      sources_download: (): void => {
+        for (const source of this.#sources.values()) source.beginDownload?.();
       },
       source_release: (id: number): void => {
         this.#sources.get(id)?.close();

@@ -63,7 +63,7 @@ export class Uploads {
       const job = this.#jobs[0]!;
       const { buffer, offset, source, from, size } = job.upload;
       const count = Math.min(kPartBytes, size - job.taken);
-      const bytes = job.failed || this.#gone.has(buffer) ? Promise.resolve(new Uint8Array()) : this.sources.readWeights(source, from + job.taken, count);
+      const bytes = job.failed || this.#gone.has(buffer) ? Promise.resolve(new Uint8Array()) : this.sources.read(source, from + job.taken, count);
       bytes.catch(() => undefined); // looked at when its turn comes
       const last = job.taken + count === size;
       this.#parts.push({ buffer, offset: offset + job.taken, bytes, last, job });
