@@ -62,7 +62,7 @@ function(pteryx_add_test)
   endif()
   set_tests_properties(${names} PROPERTIES
     LABELS "${arg_LABEL}"
-    TIMEOUT 1800
+    TIMEOUT 3600  # on two cores that have never compiled the shaders, those of the operators take half an hour
     FAIL_REGULAR_EXPRESSION "\\[  SKIPPED \\];DISABLED TEST;\\] 0 tests from;Ran 0 tests;\\(skipped="
     ${arg_PROPERTIES})
 endfunction()

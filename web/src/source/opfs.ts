@@ -144,6 +144,9 @@ export class OpfsBlocks implements BlockStore {
         } else if (isMissing(error) && tries < 3) {
           this.#present.clear();
           this.folder = await this.recreate();
+        } else if (errorName(error) !== "QuotaExceededError" && tries < 2) {
+          // Where room runs out in the middle of a write, Chromium may only say that it could not write; the next try says why.
+          await sleep(20);
         } else {
           throw await storageError(this.name, error, this.size === Infinity ? bytes.length : this.size);
         }
