@@ -57,7 +57,8 @@ test("the page answers on the CPU as the tool does", async (t) => {
   fetchedOnce(site.server);
 });
 
-for (const [device, prompt, count] of [["cpu", "The history of the steam engine begins", 24], ["gpu", "The capital of France is", 4]]) {
+// A chat on the CPU; on the GPU, for its time, a few tokens of a short text.
+for (const [device, prompt, maxTokens, how] of [["cpu", question, 24, "--chat"], ["gpu", "The capital of France is", 4, "--ignore-end"]]) {
   test(`the tokens on the ${device} are those of the tool at f32`, async (t) => {
     const server = await startServer({ root });
     t.after(() => server.close());
@@ -65,15 +66,16 @@ for (const [device, prompt, count] of [["cpu", "The history of the steam engine 
     const browser = await launchBrowser({ webgpu: device === "gpu" });
     t.after(() => browser.close());
     const page = await browser.open(`${server.origin}/web/tests/support/blank.html`);
-    const { ids, kind } = await page.evaluate(async ([on, text, maxTokens]) => {
+    const { ids, kind } = await page.evaluate(async ([on, text, most]) => {
       const { loadModel } = await import("/web/dist/index.js");
       const model = await loadModel("/smollm2.pte", { device: on, precision: "f32" });
       const drawn = [];
-      for await (const piece of model.generate(text, { maxTokens, ignoreEnd: true })) drawn.push(piece.token);
+      const pieces = on === "cpu" ? model.chat([{ role: "user", content: text }], { maxTokens: most }) : model.generate(text, { maxTokens: most, ignoreEnd: true });
+      for await (const piece of pieces) drawn.push(piece.token);
       return { ids: drawn, kind: model.info.device.kind };
-    }, [device, prompt, count]);
+    }, [device, prompt, maxTokens]);
     assert.equal(kind, device);
     fetchedOnce(server);
-    assert.deepEqual(ids, (await native(prompt, count, "f32", "--ignore-end")).ids);
+    assert.deepEqual(ids, (await native(prompt, maxTokens, "f32", how)).ids);
   });
 }

@@ -118,6 +118,7 @@ for (const thread of THREADS) {
     // Four blocks, each again for a part of it that is as large as a block where all is read.
     assert.ok(opened <= 8, `${opened} blocks were opened`);
   });
+
   test(`${thread}: an interrupted download goes on at the next visit`, async () => {
     const path = `/resume-${thread}.pte`;
     const url = serve(path, { bytesPerSecond: 40 * MIB });
