@@ -37,7 +37,7 @@ async function takeChat() {
   const page = await site.open("/");
   await chat.load(page, name);
   await chat.ready(page, 120_000);
-  await chat.settings(page, { Temperature: 0, "Repetition penalty": 1, "Longest answer": 160 });
+  await chat.settings(page, { Temperature: 0, "Repetition penalty": 1, "Maximum answer length": 160 });
   for (const question of kQuestions) {
     await chat.ask(page, question);
     await chat.answer(page, 120_000);

@@ -2,15 +2,15 @@
 
 /** What kind of failure it is. The message says what, where, what was expected and what was found. */
 export type ErrorCode =
-  /** Neither WebGPU nor WebAssembly SIMD: nothing can run here. */
+  /** The requested device is not available, or there is neither WebGPU nor WebAssembly SIMD. */
   | "no-device"
   /** The GPU's driver reset it, or the browser took it away; see `Model.recover`. */
   | "device-lost"
-  /** WebGPU reported something else. */
+  /** WebGPU reported another error. */
   | "device"
   /** No memory is left on the GPU, or in the page. */
   | "out-of-memory"
-  /** The WebAssembly module could not be fetched, or the page's security policy forbids it. */
+  /** A file of the package could not be fetched, or the page's security policy blocks it. */
   | "wasm"
   /** The server answered with an error; the message has its status. */
   | "http"
@@ -18,15 +18,15 @@ export type ErrorCode =
   | "network"
   /** The browser has no room left for the cache. */
   | "quota"
-  /** A file could not be read. */
+  /** A file could not be read or written. */
   | "io"
   /** The file is damaged, cut short, or of another type. */
   | "invalid-program"
-  /** The program needs an operator or a limit that is not there; the message lists all of them. */
+  /** The program needs operators or limits that this device lacks; the message lists all of them. */
   | "unsupported"
   /** The call is wrong. */
   | "invalid-argument"
-  /** The signal said so. */
+  /** Cancelled by the signal. */
   | "cancelled"
   /** A bug of Pteryx. */
   | "internal";
@@ -44,7 +44,7 @@ export class PteryxError extends Error {
   }
 }
 
-/** A part of the package that could not be had: `network` where the browser says that it is offline, otherwise `wasm`. */
+/** A part of the package that could not be loaded: `network` if the browser says that it is offline, otherwise `wasm`. */
 export function missingPart(what: string, why: string, cause?: unknown): PteryxError {
   const offline = (globalThis.navigator as Navigator | undefined)?.onLine === false;
   if (offline) return new PteryxError("network", `${what} cannot be fetched: this device is offline`, { cause });

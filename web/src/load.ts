@@ -162,7 +162,7 @@ export async function loadProgram(input: Input, options: LoadOptions = {}): Prom
 }
 
 /**
- * Loads a language model: a `.pte` program with a KV cache, or a GGUF file, which is converted first; the next load finds the result in the cache.
+ * Loads a language model: a `.pte` program with a KV cache, or a GGUF file, which is converted first and cached for the next load.
  *
  * @example
  * const model = await loadModel("/models/smollm2.pte");

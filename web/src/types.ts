@@ -2,67 +2,67 @@
 import type { CacheEntry } from "./source/cache.js";
 
 /**
- * Where a file comes from: an address, a file that was dropped or chosen, bytes, or what `cache.list` gave, such as the conversion of a file that is not
- * at hand any more. In Node, a string is a path unless it begins with a scheme.
+ * Where a file comes from: a URL, a `File` or `Blob`, bytes, or an entry from `cache.list`, such as the conversion of a file that is no longer
+ * available. In Node, a string is a path unless it begins with a scheme.
  */
 export type Input = string | URL | Blob | ArrayBuffer | Uint8Array | CacheEntry;
 
-/** How far something is that takes more than a moment. */
+/** Progress of a load. */
 export interface Progress {
-  /** `download`: bytes come over the network or from a file; `convert`: a GGUF file becomes a program; `upload`: weights go to the GPU; `compile`: shaders are compiled. */
+  /** `download`: reading the file from the network or disk; `convert`: converting a GGUF file; `upload`: copying weights to the GPU; `compile`: compiling shaders. */
   readonly phase: "download" | "convert" | "upload" | "compile";
-  /** Of the whole load, from 0 to 1; never decreases. */
+  /** Fraction of the whole load, from 0 to 1; never decreases. */
   readonly fraction: number;
-  /** Of this phase. */
+  /** Bytes done in this phase. */
   readonly doneBytes: number;
-  /** Of this phase; 0 where it is not known. */
+  /** Total bytes of this phase; 0 if unknown. */
   readonly totalBytes: number;
 }
 
 /** Options of `loadProgram` and `loadModel`. */
 export interface LoadOptions {
-  /** Ends the load; the promise rejects with the code `cancelled`. */
+  /** Cancels the load; the promise rejects with the code `cancelled`. */
   readonly signal?: AbortSignal;
-  /** Called as the load goes on. */
+  /** Called as the load progresses. */
   readonly onProgress?: (progress: Progress) => void;
-  /** `true`, the default: everything runs in a worker; `false`: on the thread that calls. */
+  /** `true`, the default: everything runs in a worker; `false`: on the calling thread. */
   readonly worker?: boolean;
-  /** `auto`, the default: the GPU, or the CPU where there is no WebGPU, which `info.fallback` then says. */
+  /** `auto`, the default: the GPU, or the CPU if no hardware GPU is available; `info.device.fallback` says why. */
   readonly device?: "auto" | "gpu" | "cpu";
-  /** Of matrix products: `f32`, or `f16`, which rounds their operands and is faster on most GPUs. Unless told, `f16` for `loadModel` and `f32` for `loadProgram`, as on the command line. */
+  /** Precision of matrix products: `f32`, or `f16`, which rounds their operands and is faster on most GPUs. Default: `f16` for `loadModel`, `f32` for `loadProgram`, as on the command line. */
   readonly precision?: "f32" | "f16";
-  /** Element type of KV caches. */
+  /** Element type of KV caches. Default: f16 at f16 precision, otherwise as in the file. */
   readonly kv?: "f32" | "f16";
   /** External weights (`.ptd`) of a program. */
   readonly data?: readonly Input[];
-  /** Keeps downloads and conversions for the next visit; `true` unless told. Browsers only. */
+  /** Caches downloads and conversions for the next visit. Default: `true`. Browsers only. */
   readonly cache?: boolean;
-  /** Keeps conversions of GGUF files in this folder; without one, they are temporary files. Node only. */
+  /** Folder in which conversions of GGUF files are cached; without one, they are temporary files. Node only. */
   readonly cacheFolder?: string;
   /**
-   * SHA-256 of the file, in hexadecimal. A file with another one is refused with the code `invalid-program` and not kept. A kept file that was
-   * compared before is used without asking the server.
+   * SHA-256 of the file, in hexadecimal. A mismatch is refused with the code `invalid-program` and nothing is cached. A cached file that already
+   * matched is used without contacting the server.
    */
   readonly sha256?: string;
-  /** Bytes of GPU memory; a program that needs more is refused before anything is allocated. */
+  /** Most bytes of memory to use, on the device that runs the program; one that needs more is refused before anything is allocated. */
   readonly memoryLimit?: number;
   /**
-   * Threads of the CPU's kernels; unless told, one for each core, as far as the platform tells of them. More than one needs Node or a page that is
-   * cross-origin isolated; results do not depend on the number.
+   * CPU threads, at most 64. Default, or 0: an estimate of the physical cores, at most 16. More than one needs Node or a cross-origin isolated page.
+   * Results do not depend on the number.
    */
   readonly threads?: number;
 }
 
 /** Options of `loadModel`. */
 export interface ModelOptions extends LoadOptions {
-  /** In place of the tokenizer that the file carries. */
+  /** Tokenizer to use instead of the one in the file. */
   readonly tokenizer?: Input;
 }
 
 /** Options of `inspectProgram`. */
 export type InspectOptions = Pick<LoadOptions, "signal" | "onProgress" | "worker" | "device" | "precision" | "data" | "cache" | "cacheFolder">;
 
-/** What runs a program, and what it cost. */
+/** The device that runs a program, and its memory use. */
 export interface DeviceInfo {
   /** `gpu`: WebGPU; `cpu`: the CPU's kernels, in WebAssembly. */
   readonly kind: "gpu" | "cpu";
@@ -74,7 +74,7 @@ export interface DeviceInfo {
   readonly memoryBytes: number;
   /** Bytes of the WebAssembly heap. */
   readonly heapBytes: number;
-  /** Sentences on what is used in place of something better, and why; empty where nothing is. */
+  /** Fallbacks and why they happened, one sentence each; empty if there are none. */
   readonly fallback: readonly string[];
 }
 
@@ -93,14 +93,14 @@ export interface Tensor {
   /** The elements; as many as the product of `dims`. */
   readonly data: TypedArray;
 }
-/** What a method takes: a tensor, an array that has the element type and the largest size of the input, a number, a boolean, a text, or nothing. */
+/** An input of a method: a tensor, an array with the input's element type and largest size, a number, a boolean, a string, or `null`. */
 export type InputValue = Tensor | TypedArray | readonly number[] | number | bigint | boolean | string | null;
-/** What a method gives. */
+/** An output of a method. */
 export type OutputValue = Tensor | number | bigint | boolean | string | null;
 
 /** An input or output of a method. */
 export interface ValueInfo {
-  /** What `Program.run` takes and gives it by; `input0`, `output0` and so on where the program has no names. */
+  /** Its name in `Program.run`; `input0`, `output0` and so on if the program does not name it. */
   readonly name: string;
   /** What it is. */
   readonly kind: "tensor" | "int" | "float" | "bool" | "string" | "none";
@@ -110,27 +110,27 @@ export interface ValueInfo {
   readonly dims?: readonly number[];
   /** Whether a tensor may be smaller than `dims`. */
   readonly dynamic?: boolean;
-  /** The only value it takes, of inputs that are not tensors. */
+  /** The only accepted value, for inputs that are not tensors. */
   readonly value?: number | boolean | string | null;
 }
 /** A method of a program. */
 export interface MethodInfo {
-  /** What `Program.run` takes; most programs have one, `forward`. */
+  /** The name to pass to `Program.run`; most programs have one method, `forward`. */
   readonly name: string;
   /** What it takes, in order. */
   readonly inputs: readonly ValueInfo[];
   /** What it gives, in order. */
   readonly outputs: readonly ValueInfo[];
 }
-/** A program that is loaded, and what runs it. */
+/** A loaded program and its device. */
 export interface ProgramInfo {
-  /** The address or the file's name. */
+  /** The URL or the file's name. */
   readonly name: string;
   /** Its methods, without those that only hold constants. */
   readonly methods: readonly MethodInfo[];
   /** Threads of the CPU's kernels; 1 where a GPU is used. */
   readonly threads: number;
-  /** The device, as it was right after the load; `Program.device` has the present state. */
+  /** The device right after loading; `Program.device()` returns its current state. */
   readonly device: DeviceInfo;
 }
 
@@ -144,65 +144,65 @@ export interface Outputs {
 
 /** Options of `Program.run`. */
 export interface RunOptions {
-  /** Ends the run; the promise rejects with the code `cancelled`. */
+  /** Cancels the run; the promise rejects with the code `cancelled`. */
   readonly signal?: AbortSignal;
 }
 
-/** A program that is loaded: any `.pte`. */
+/** A loaded program: any `.pte`. */
 export interface Program {
-  /** Its methods, and what runs it. */
+  /** Its methods and its device. */
   readonly info: ProgramInfo;
-  /** Runs a method with inputs by position or by name. State such as KV caches is kept from run to run. */
+  /** Runs a method with inputs by position or by name. State such as KV caches persists between runs. */
   run(method: string, inputs: readonly InputValue[] | Readonly<Record<string, InputValue>>, options?: RunOptions): Promise<Outputs>;
-  /** Puts all state back to what it was after the load. */
+  /** Resets all state to its initial value. */
   reset(): Promise<void>;
-  /** What the device holds now. */
+  /** The device's current state and memory use. */
   device(): Promise<DeviceInfo>;
-  /** Frees all that it holds. */
+  /** Frees all its resources. */
   dispose(): Promise<void>;
 }
 
 /** One message of a conversation. */
 export interface Message {
-  /** Who says it. */
+  /** Who wrote it. */
   readonly role: "system" | "user" | "assistant" | "tool";
-  /** What is said. */
+  /** Its text. */
   readonly content: string;
-  /** Of a tool, where the model's chat template uses it. */
+  /** Name of the tool, if the model's chat template uses it. */
   readonly name?: string;
 }
 
-/** How text is drawn; what is left out is as on the command line: greedy, without penalties. */
+/** Sampling options. The defaults are those of the command line: greedy, no penalties. */
 export interface GenerateOptions {
-  /** Most tokens to draw; as many as fit in the context unless told. */
+  /** Maximum number of new tokens. Default: as many as fit in the context. */
   readonly maxTokens?: number;
-  /** 0, the default, takes the likeliest token each time. */
+  /** 0, the default, always picks the most likely token. */
   readonly temperature?: number;
-  /** Draws from this many of the likeliest tokens. */
+  /** Samples from the k most likely tokens. */
   readonly topK?: number;
-  /** Draws from the likeliest tokens whose probabilities add up to this. */
+  /** Samples from the smallest set of tokens with this total probability. */
   readonly topP?: number;
-  /** Leaves out tokens less likely than this share of the likeliest. */
+  /** Drops tokens less likely than this fraction of the most likely one. */
   readonly minP?: number;
-  /** Divides the logits of tokens that already occurred, where positive; 1 is off. */
+  /** Penalises tokens that already occurred: divides their logits where positive; 1 is off. */
   readonly repetitionPenalty?: number;
-  /** Taken off the logits of tokens that already occurred. */
+  /** Subtracted from the logits of tokens that already occurred. */
   readonly presencePenalty?: number;
-  /** Taken off the logits of tokens for each time they occurred. */
+  /** Subtracted from a token's logit once for every earlier occurrence. */
   readonly frequencyPenalty?: number;
   /** The same seed, prompt and options give the same text on the same device. */
   readonly seed?: number;
-  /** Text ends before the first of these. */
+  /** Generation stops before the first of these strings. */
   readonly stop?: readonly string[];
-  /** Gives `logProbability` of each token. */
+  /** Also returns `logProbability` for each token. */
   readonly logProbabilities?: boolean;
-  /** Goes on where the model would end its text. */
+  /** Continues past the model's end-of-text token. */
   readonly ignoreEnd?: boolean;
-  /** At the end of the context, forgets the older half and goes on. */
+  /** When the context is full, drops its older half and continues. */
   readonly shift?: boolean;
-  /** Ends the text; `result` then has the reason `cancelled`. */
+  /** Stops generation; `result` then has the reason `cancelled`. */
   readonly signal?: AbortSignal;
-  /** How much of the prompt has been read. */
+  /** Called as the prompt is processed. */
   readonly onPrompt?: (readTokens: number, promptTokens: number) => void;
 }
 
@@ -216,63 +216,63 @@ export interface Piece {
   readonly logProbability?: number;
 }
 
-/** How a text ended. */
+/** Result of a generation. */
 export interface GenerateResult {
-  /** All of it, without the prompt. */
+  /** The generated text, without the prompt. */
   readonly text: string;
-  /** `end`: the model ended it; `stop`: a stop text; `length`: `maxTokens`; `context`: no position is left; `cancelled`: the signal, or the loop was left. */
+  /** `end`: end-of-text token; `stop`: a stop string; `length`: `maxTokens` reached; `context`: the context is full; `cancelled`: by the signal, or by leaving the loop. */
   readonly reason: "end" | "stop" | "length" | "context" | "cancelled";
   /** Tokens of the prompt. */
   readonly promptTokens: number;
   /** Tokens of the prompt that were in the KV cache. */
   readonly cachedTokens: number;
-  /** Tokens that were drawn. */
+  /** Tokens generated. */
   readonly newTokens: number;
-  /** Milliseconds until the first token was there. */
+  /** Milliseconds to the first token. */
   readonly promptMs: number;
   /** Milliseconds from the first token to the last. */
   readonly decodeMs: number;
-  /** Milliseconds of script and WebAssembly for each token, without the GPU's. */
+  /** Milliseconds of script and WebAssembly per token, without GPU time. */
   readonly hostMsPerToken: number;
 }
 
-/** A text that is being made: `for await` gives its pieces, `result` how it ended. Leaving the loop ends the text. */
+/** Text being generated: `for await` yields its pieces, `result` resolves when it ends. Leaving the loop stops generation. */
 export interface Generation extends AsyncIterable<Piece> {
-  /** Resolves at the end, also where nobody asks for pieces. */
+  /** Resolves at the end, even if nobody iterates. */
   readonly result: Promise<GenerateResult>;
 }
 
-/** One conversation: it keeps what was computed of its text, so that only what is new is computed. */
+/** One conversation. Its KV cache is reused, so only new tokens are computed. */
 export interface Sequence {
-  /** Continues a text or token ids. */
+  /** Continues a prompt, given as text or token ids. */
   generate(prompt: string | readonly number[], options?: GenerateOptions): Generation;
-  /** Answers a conversation, by the model's chat template. */
+  /** Answers a conversation, using the model's chat template. */
   chat(messages: readonly Message[], options?: GenerateOptions): Generation;
-  /** Frees all that it holds. */
+  /** Frees all its resources. */
   dispose(): Promise<void>;
 }
 
-/** A language model that is loaded, and what runs it. */
+/** A loaded language model and its device. */
 export interface ModelInfo {
-  /** The address or the file's name. */
+  /** The URL or the file's name. */
   readonly name: string;
-  /** Tokens that it knows. */
+  /** Size of the vocabulary, in tokens. */
   readonly vocabulary: number;
-  /** Tokens that a sequence holds. */
+  /** Context length, in tokens. */
   readonly context: number;
-  /** Without one, only token ids can be given and taken. */
+  /** If false, only token ids can be used. */
   readonly hasTokenizer: boolean;
-  /** Without one, `chat` is refused. */
+  /** If false, `chat` is refused. */
   readonly hasChatTemplate: boolean;
   /** Threads of the CPU's kernels; 1 where a GPU is used. */
   readonly threads: number;
-  /** The device, as it was right after the load; `Model.device` has the present state. */
+  /** The device right after loading; `Model.device()` returns its current state. */
   readonly device: DeviceInfo;
 }
 
-/** A language model that is loaded. Its own `generate` and `chat` share one sequence; one text is made at a time, others wait. */
+/** A loaded language model. Its own `generate` and `chat` share one sequence. Generations run one at a time; others wait. */
 export interface Model extends Sequence {
-  /** What it is, and what runs it. */
+  /** The model and its device. */
   readonly info: ModelInfo;
   /** Another conversation with the same weights. */
   createSequence(): Promise<Sequence>;
@@ -280,15 +280,15 @@ export interface Model extends Sequence {
   encode(text: string): Promise<number[]>;
   /** The text of tokens. */
   decode(tokens: readonly number[]): Promise<string>;
-  /** What the device holds now. */
+  /** The device's current state and memory use. */
   device(): Promise<DeviceInfo>;
-  /** After the code `device-lost`: loads the model again, on a new device; sequences go on where they were. */
+  /** After the code `device-lost`: loads the model again, on a new device; sequences can be continued. */
   recover(options?: { readonly signal?: AbortSignal; readonly onProgress?: (progress: Progress) => void }): Promise<void>;
 }
 
 /** What a program holds and how it would run here. See `inspectProgram`. */
 export interface ProgramReport {
-  /** The address or the file's name. */
+  /** The URL or the file's name. */
   readonly name: string;
   /** Size of the file. */
   readonly fileBytes: number;
@@ -313,9 +313,9 @@ export interface MethodReport {
   readonly weights: readonly WeightInfo[];
   /** What a run needs. */
   readonly memory: MemoryUse;
-  /** What does not fit this device's limits, in sentences. */
+  /** What exceeds this device's limits, one sentence each. */
   readonly excess: readonly string[];
-  /** Why it cannot run; empty where it can. */
+  /** Why it cannot run; empty if it can. */
   readonly problem: string;
   /** Its operators and how they follow each other. */
   readonly graph: Graph;
@@ -339,13 +339,13 @@ export interface MemoryUse {
   readonly total: number;
   /** Weights and other constants. */
   readonly constants: number;
-  /** What is kept from run to run, such as KV caches. */
+  /** State that persists between runs, such as KV caches. */
   readonly state: number;
   /** Values between operators. */
   readonly activations: number;
-  /** What kernels need for themselves. */
+  /** Temporary buffers of kernels. */
   readonly scratch: number;
-  /** Inputs and outputs on their way. */
+  /** Buffers for transferring inputs and outputs. */
   readonly transfer: number;
   /** In the page's memory. */
   readonly host: number;

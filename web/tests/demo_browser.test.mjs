@@ -47,7 +47,7 @@ test("the page answers on the CPU as the tool does", async (t) => {
   const page = await site.open();
   await chat.load(page, "smollm2.pte");
   await chat.ready(page);
-  await chat.settings(page, { Temperature: 0, "Repetition penalty": 1, "Longest answer": 48 });
+  await chat.settings(page, { Temperature: 0, "Repetition penalty": 1, "Maximum answer length": 48 });
   await chat.ask(page, question);
   const answer = await chat.answer(page);
   assert.match(answer, /sky|blue|light|scatter/i);

@@ -23,14 +23,14 @@ async function talk(settings = {}) {
   const page = await site.open();
   await chat.load(page, "chat.pte");
   await chat.ready(page);
-  await chat.settings(page, { Temperature: 0, "Longest answer": 24, ...settings });
+  await chat.settings(page, { Temperature: 0, "Maximum answer length": 24, ...settings });
   return page;
 }
 
 test("a first visit says what to do, and fetches neither a model nor WebAssembly", async () => {
   const page = await site.open();
   await page.getByRole("heading", { name: "Chat with a model of your own" }).waitFor();
-  assert.ok(await page.getByLabel("Address of a model").isEditable());
+  assert.ok(await page.getByLabel("Model URL").isEditable());
   assert.equal(await page.getByLabel("Your message").getAttribute("placeholder"), "Load a model first");
   assert.ok(await page.getByRole("button", { name: "Send" }).isDisabled());
   assert.ok(await page.getByText("On this device").isHidden());
@@ -87,7 +87,7 @@ test("a download that was cancelled can be started again", async () => {
 });
 
 test("an answer comes piece by piece, with its speed", async () => {
-  const page = await talk({ "Longest answer": 400 });
+  const page = await talk({ "Maximum answer length": 400 });
   await page.evaluate(() => {
     window.texts = [];
     new MutationObserver(() => window.texts.push(document.querySelector(".answer .markdown")?.innerText ?? "")).observe(document.querySelector(".log"), { subtree: true, childList: true, characterData: true });
@@ -98,7 +98,7 @@ test("an answer comes piece by piece, with its speed", async () => {
   assert.ok(texts.length >= 3, `the answer came in ${texts.length} parts`);
   for (const text of texts) assert.ok(answer.startsWith(text.trimEnd().slice(0, -3)), "what was shown is the beginning of the answer");
   assert.match(await page.locator(".facts").innerText(), /^\d+(\.\d)? tokens\/s · first token \d+(\.\d)? m?s · 400 tokens$/);
-  assert.equal(await page.locator(".note").innerText(), "Cut off at the longest answer allowed in the settings.");
+  assert.equal(await page.locator(".note").innerText(), "Stopped at the maximum answer length (see Settings).");
   assert.equal(await page.locator(".question .bubble").innerText(), "Why is the sky blue?");
   await screenshot(page, "chat-answer");
   assert.deepEqual(page.problems, []);
@@ -106,7 +106,7 @@ test("an answer comes piece by piece, with its speed", async () => {
 });
 
 test("Escape and the button stop an answer, which stays", async () => {
-  const page = await talk({ "Longest answer": 900 });
+  const page = await talk({ "Maximum answer length": 900 });
   for (const how of ["Escape", "button"]) {
     // As soon as something is there: this model writes a thousand tokens a second.
     await page.evaluate((way) => new MutationObserver((_, observer) => {
@@ -154,7 +154,7 @@ test("the system prompt and the longest answer take effect, also after a reload"
   const page = await talk();
   await chat.ask(page, "Hello there");
   const without = await chat.answer(page);
-  await chat.settings(page, { "System prompt": "You are a pirate.", "Longest answer": 9 });
+  await chat.settings(page, { "System prompt": "You are a pirate.", "Maximum answer length": 9 });
   await page.getByRole("button", { name: "Regenerate" }).click();
   const pirate = await chat.answer(page);
   assert.notEqual(without.slice(0, pirate.length), pirate);
@@ -237,7 +237,7 @@ test("a dropped file is a model, too", async () => {
 });
 
 test("a conversation that outgrows the context says so and offers a new one", async () => {
-  const page = await talk({ "Longest answer": 900 });
+  const page = await talk({ "Maximum answer length": 900 });
   await chat.ask(page, "Tell me everything");
   await chat.answer(page);
   await chat.ask(page, "And more ".repeat(60));
@@ -256,7 +256,7 @@ test("an empty conversation offers questions, and a page that is put up can sugg
   const suggested = [{ name: "Small talk", url: "chat.pte", bytes: model.body.length, about: "says nothing, quickly" }, { name: "no address" }, 7];
   site.server.file("/models.json", { body: Buffer.from(JSON.stringify(suggested)), type: "application/json" });
   const page = await site.open();
-  const row = page.getByRole("region", { name: "To begin with" }).getByRole("listitem");
+  const row = page.getByRole("region", { name: "Suggested models" }).getByRole("listitem");
   await row.waitFor();
   assert.match(await row.innerText(), /Small talk\s+474 kB · says nothing, quickly/);
   await screenshot(page, "chat-suggestions");
@@ -267,7 +267,7 @@ test("an empty conversation offers questions, and a page that is put up can sugg
   await page.getByRole("button", { name: "Why is the sky blue?" }).click();
   assert.ok((await chat.answer(page)).length > 0);
   assert.equal(await page.locator(".question .bubble").innerText(), "Why is the sky blue?");
-  assert.ok(await page.getByText("begin with one of these").isHidden());
+  assert.ok(await page.getByText("start with one of these").isHidden());
   await page.close();
 });
 

@@ -40,7 +40,7 @@ test("a missing file: the server's answer is named, with its status", async () =
   const { code, text, page } = await refusal(null, { name: "missing.pte" });
   assert.equal(code, "http");
   assert.match(text, /missing\.pte: the server answered 404/);
-  assert.equal(await page.getByLabel("Address of a model").inputValue(), "missing.pte");
+  assert.equal(await page.getByLabel("Model URL").inputValue(), "missing.pte");
   await screenshot(page, "failure-404");
   await recovers(page);
 });
@@ -125,7 +125,7 @@ test("no room in the browser's storage: how much is needed, and a load without t
   assert.equal(code, "quota");
   assert.match(text, /0\.5 MB are needed/);
   await screenshot(page, "failure-quota");
-  await card.getByRole("button", { name: "Load without keeping it" }).click();
+  await card.getByRole("button", { name: "Load without caching it" }).click();
   await chat.ready(page);
   await session.send("Storage.overrideQuotaForOrigin", { origin: site.server.origin });
   await page.getByRole("button", { name: "Change model" }).click();

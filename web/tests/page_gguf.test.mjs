@@ -51,7 +51,7 @@ test("an address of a GGUF file is converted in sight, and the next visit loads 
   await next.getByRole("button", { name: "Load large.gguf" }).click();
   await chat.ready(next);
   assert.deepEqual(requests(/pteryx_convert\.wasm/), []);
-  await chat.settings(next, { Temperature: 0, "Longest answer": 4 });
+  await chat.settings(next, { Temperature: 0, "Maximum answer length": 4 });
   await chat.ask(next, "Hello");
   await chat.answer(next);
   assert.deepEqual(next.problems, []);
@@ -74,7 +74,7 @@ test("what was made of a dropped GGUF file is loaded from the list, without the 
   const page = await site.open();
   await drop(page, [{ name: "mine #1.gguf", body: site.server.file("/large.gguf").body }]);
   await chat.ready(page);
-  await chat.settings(page, { Temperature: 0, "Longest answer": 4 });
+  await chat.settings(page, { Temperature: 0, "Maximum answer length": 4 });
   await chat.ask(page, "Hello");
   const answer = await chat.answer(page);
   await page.close();

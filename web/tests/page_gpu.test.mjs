@@ -29,12 +29,12 @@ test("a chat on the GPU outlives the GPU's crash, in the middle of an answer", a
   await chat.load(page, "chat.pte", "gpu");
   await chat.ready(page, 60_000);
   assert.match(await page.locator(".device-facts").innerText(), /^google swiftshader · \d+ kB of GPU memory · context 1,024$/);
-  await chat.settings(page, { Temperature: 0, "Longest answer": 12 });
+  await chat.settings(page, { Temperature: 0, "Maximum answer length": 12 });
   await chat.ask(page, "Hello there");
   const first = await chat.answer(page, 60_000);
   assert.match(await page.locator(".facts").innerText(), /12 tokens$/);
 
-  await chat.settings(page, { "Longest answer": 900 });
+  await chat.settings(page, { "Maximum answer length": 900 });
   const written = () => page.waitForFunction(() => [...document.querySelectorAll(".answer.writing .markdown")].at(-1)?.innerText.length > 20, null, { timeout: 30_000 });
   await chat.ask(page, "Tell me more");
   await written();
@@ -52,7 +52,7 @@ test("a chat on the GPU outlives the GPU's crash, in the middle of an answer", a
   const kept = await page.locator(".answer .markdown").last().innerText();
   assert.ok(kept.length > 20, "what was written stays");
   await screenshot(page, "failure-device-lost");
-  await card.getByRole("button", { name: "Start the GPU again" }).click();
+  await card.getByRole("button", { name: "Restart the GPU" }).click();
   assert.ok(await page.getByRole("button", { name: "Send" }).isDisabled());
   await page.locator(".answer.writing").waitFor({ timeout: 60_000 });
   await written();

@@ -141,7 +141,7 @@ test("everything in a chat can be reached and done with the keyboard alone", asy
     }
     assert.fail(`Tab does not reach '${name}': ${passed.join(", ")}`);
   };
-  assert.deepEqual(await tabTo("Load"), ["Skip to the content", "Chat", "Colours: Auto. Change", "Address of a model"]);
+  assert.deepEqual(await tabTo("Load"), ["Skip to the content", "Chat", "Colours: Auto. Change", "Model URL"]);
   await page.keyboard.press("Shift+Tab");
   await page.keyboard.type("chat.pte");
   await page.keyboard.press("Enter");
@@ -182,7 +182,7 @@ test("screen readers hear what happens, and find their way", async () => {
   await chat.load(page, "chat.pte");
   await chat.ready(page);
   assert.match(await heard.innerText(), /Loading chat\.pte[\s\S]*chat\.pte is ready/);
-  await chat.settings(page, { Temperature: 0, "Longest answer": 10 });
+  await chat.settings(page, { Temperature: 0, "Maximum answer length": 10 });
   await chat.ask(page, "Hello");
   const answer = await chat.answer(page);
   assert.ok((await heard.innerText()).includes(answer.trim()), "the answer is read out when it is there");

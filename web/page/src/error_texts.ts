@@ -14,13 +14,13 @@ export interface ErrorText {
 
 export const kErrorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
   "no-device": {
-    title: "This browser can run no model",
-    next: "It has neither WebGPU nor WebAssembly SIMD. Update it, or open this page in a current Chrome, Edge, Firefox or Safari.",
-    remedies: [],
+    title: "No device can run this model",
+    next: "The message below says what is missing. Update the browser, open this page in a current Chrome, Edge, Firefox or Safari, or run on the CPU.",
+    remedies: ["use-cpu"],
   },
   "device-lost": {
     title: "The GPU was reset",
-    next: "The driver or the browser took the GPU away. Start it again: the model is loaded from the cache and the conversation goes on.",
+    next: "The driver or the browser took the GPU away. Restart it to reload the model from the cache and continue the conversation.",
     remedies: ["recover"],
   },
   device: {
@@ -30,7 +30,7 @@ export const kErrorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
   },
   "out-of-memory": {
     title: "Not enough memory",
-    next: "The model needs more than the GPU has left, or more than it allows in one piece. Run it on the CPU, close other tabs that use the GPU, or take a smaller or more strongly quantised model.",
+    next: "The model needs more than the GPU has left, or a larger buffer than it allows. Run it on the CPU, close other tabs that use the GPU, or use a smaller or more heavily quantised model.",
     remedies: ["use-cpu", "inspect", "retry"],
   },
   wasm: {
@@ -45,12 +45,12 @@ export const kErrorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
   },
   network: {
     title: "The connection failed",
-    next: "Check the connection and try again: a download goes on where it stopped. A server that does not allow other pages to read its files (CORS) looks the same; download the file and drop it here in that case.",
+    next: "Check the connection and try again: a download resumes where it stopped. If the server blocks other sites (CORS), download the file and drop it here.",
     remedies: ["retry"],
   },
   quota: {
     title: "The browser's storage is full",
-    next: "Delete models from the cache, free space on the disk, or load this one without keeping it. Private windows often have little room.",
+    next: "Delete models from the cache, free space on the disk, or load this one without caching it. Private windows often have little room.",
     remedies: ["without-cache", "manage-cache", "retry"],
   },
   io: {
@@ -69,13 +69,13 @@ export const kErrorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
     remedies: ["inspect", "use-cpu"],
   },
   "invalid-argument": {
-    title: "That did not fit",
-    next: "Correct what the message names and try again.",
+    title: "Invalid input",
+    next: "Fix what the message names and try again.",
     remedies: ["new-chat"],
   },
   cancelled: {
     title: "Cancelled",
-    next: "Nothing was lost: a download goes on where it stopped.",
+    next: "Nothing was lost: a download resumes where it stopped.",
     remedies: ["retry"],
   },
   internal: {

@@ -92,11 +92,11 @@ async function describeDevice(): Promise<void> {
   const support = await detectWebGpu();
   if (support.kind === "gpu") {
     byId("device").textContent = support.software ? "CPU" : support.name;
-    byId("device").title = support.software ? `WebGPU offers a software GPU only (${support.name}), which is slower than the CPU's own kernels` : "The GPU that is used";
+    byId("device").title = support.software ? `WebGPU offers only a software GPU (${support.name}), which is slower than Pteryx on the CPU` : "GPU in use";
     return;
   }
   const simd = hasSimd();
-  byId("device").textContent = simd ? "CPU" : "nothing to run on";
+  byId("device").textContent = simd ? "CPU" : "no usable device";
   const what = simd
     ? [el("strong", {}, "This browser offers no WebGPU."), " Models run on the CPU, which works but is slower."]
     : [el("strong", {}, "This browser has neither WebGPU nor WebAssembly SIMD."), " No model can run in it."];

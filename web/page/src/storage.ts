@@ -48,12 +48,12 @@ export interface NumberSetting {
 }
 
 export const kSampling = {
-  temperature: { label: "Temperature", hint: "0 takes the likeliest token each time; more is more varied.", min: 0, max: 2, step: 0.05, initial: 0.6 },
-  topK: { label: "Top-k", hint: "Draws from this many of the likeliest tokens; 0: from all.", min: 0, max: 200, step: 1, initial: 40 },
-  topP: { label: "Top-p", hint: "Draws from the likeliest tokens that make up this share; 1: from all.", min: 0.05, max: 1, step: 0.05, initial: 0.95 },
-  minP: { label: "Min-p", hint: "Leaves out tokens less likely than this share of the likeliest; 0: none.", min: 0, max: 1, step: 0.01, initial: 0.05 },
+  temperature: { label: "Temperature", hint: "0 always picks the most likely token; higher is more varied.", min: 0, max: 2, step: 0.05, initial: 0.6 },
+  topK: { label: "Top-k", hint: "Samples from the k most likely tokens; 0: all.", min: 0, max: 200, step: 1, initial: 40 },
+  topP: { label: "Top-p", hint: "Samples from the smallest set of tokens with this total probability; 1: all.", min: 0.05, max: 1, step: 0.05, initial: 0.95 },
+  minP: { label: "Min-p", hint: "Drops tokens less likely than this fraction of the most likely one; 0: none.", min: 0, max: 1, step: 0.01, initial: 0.05 },
   repetitionPenalty: { label: "Repetition penalty", hint: "Penalises tokens that already occurred; 1: off.", min: 1, max: 2, step: 0.05, initial: 1 },
-  maxTokens: { label: "Longest answer", hint: "In tokens.", min: 1, max: 32_768, step: 1, initial: 512 },
+  maxTokens: { label: "Maximum answer length", hint: "In tokens.", min: 1, max: 32_768, step: 1, initial: 512 },
 } as const satisfies Record<string, NumberSetting>;
 export type SamplingName = keyof typeof kSampling;
 

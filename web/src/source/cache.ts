@@ -8,25 +8,25 @@ import { StoredSource, type OpenSource } from "./source.js";
 
 export type { CacheKind } from "./cache_folder.js";
 
-/** One kept file. */
+/** A cached file. */
 export interface CacheEntry {
-  /** The address; of a conversion, what was converted: an address, or the name of a file. */
+  /** The URL; for a conversion, what was converted: a URL or the name of a file. */
   readonly url: string;
-  /** What was kept: what is at an address, or what was made of it. */
+  /** A download, or a conversion of another file. */
   readonly kind: CacheKind;
   /** Bytes of the whole file. */
   readonly size: number;
-  /** Bytes that are kept; less than `size` where a download was interrupted, which the next load continues. */
+  /** Bytes in the cache; less than `size` if a download was interrupted, which the next load resumes. */
   readonly presentBytes: number;
-  /** Nothing of it is missing. */
+  /** Whether all of it is there. */
   readonly complete: boolean;
   /** When it was last opened. */
   readonly lastUsed: Date;
 }
 
-/** What is kept for the next visit. Everything resolves, with nothing, where the browser offers no storage. */
+/** The browser's cache of models. Without storage, calls resolve but hold nothing. */
 export interface Cache {
-  /** All that is kept, the last used first. */
+  /** All entries, the most recently used first. */
   list(): Promise<CacheEntry[]>;
   /** Deletes a download and what was converted from it. `false`: nothing was there. */
   delete(url: string): Promise<boolean>;
@@ -36,7 +36,7 @@ export interface Cache {
   estimate(): Promise<{ readonly usedBytes: number; readonly freeBytes: number } | undefined>;
 }
 
-/** Downloads and conversions that the browser keeps for this site. */
+/** Downloads and conversions cached for this site. */
 export const cache: Cache = {
   async list() {
     const folder = await CacheFolder.open();

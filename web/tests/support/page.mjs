@@ -82,7 +82,7 @@ export const chat = {
   /** Loads what the address field is given; `device`: chosen under Options first. */
   async load(page, address, device) {
     if (device) await this.device(page, device);
-    await page.getByLabel("Address of a model").fill(address);
+    await page.getByLabel("Model URL").fill(address);
     await page.getByRole("button", { name: "Load", exact: true }).click();
   },
   async device(page, device) {

@@ -229,11 +229,11 @@ export class ChatView {
 
   private async recover(view: AnswerView): Promise<void> {
     const controller = new AbortController();
-    const progress = new ProgressView("Starting the GPU again", () => controller.abort());
+    const progress = new ProgressView("Restarting the GPU", () => controller.abort());
     view.element.querySelector(".error")?.replaceWith(progress.element);
     view.offer(null);
     progress.element.scrollIntoView({ block: "nearest" });
-    this.composer.enable(false, "The GPU is being started again");
+    this.composer.enable(false, "The GPU is restarting");
     const model = this.model!;
     try {
       await model.recover({ signal: controller.signal, onProgress: progress.update });

@@ -35,7 +35,7 @@ export class Composer {
   edit(text: string): void {
     this.input.value = text;
     this.hint.hidden = false;
-    this.hint.textContent = "Editing: what follows this message will be replaced. Escape leaves it as it was.";
+    this.hint.textContent = "Editing: this message and everything after it will be replaced. Press Escape to cancel.";
     this.fit();
     this.focus();
   }

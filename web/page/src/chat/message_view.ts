@@ -13,7 +13,7 @@ export function questionView(turn: Turn, edit: () => void): HTMLElement {
 }
 
 const kEndings: Readonly<Record<string, string>> = {
-  length: "Cut off at the longest answer allowed in the settings.",
+  length: "Stopped at the maximum answer length (see Settings).",
   context: "The context is full: start a new chat, or delete earlier turns by editing.",
   cancelled: "Stopped.",
 };
@@ -71,7 +71,7 @@ export class AnswerView {
     this.note.textContent = ending ?? "";
     if (turn.facts) {
       this.facts.textContent = factsText(turn.facts);
-      this.facts.title = `${plural(turn.facts.promptTokens, "token")} of prompt, seed ${turn.facts.seed}`;
+      this.facts.title = `${plural(turn.facts.promptTokens, "prompt token")}, seed ${turn.facts.seed}`;
     } else this.facts.textContent = "";
   }
 

@@ -20,7 +20,7 @@ export interface ModelPanelEvents {
 export class ModelPanel {
   private readonly address = el("input", { id: "model-url", type: "text", inputmode: "url", autocomplete: "off", spellcheck: "false", placeholder: "https://example.org/model.gguf" });
   private readonly device = select("model-device", kDevices);
-  private readonly precision = select("model-precision", { "": "As the model suggests", f32: "f32, exact", f16: "f16, faster" });
+  private readonly precision = select("model-precision", { "": "Default (f16)", f32: "f32, exact", f16: "f16, faster" });
   private readonly tokenizerName = el("span", { class: "hint" }, "the file's own");
   private readonly outcome = el("div", { class: "outcome" });
   private readonly chooser: HTMLElement;
@@ -40,12 +40,12 @@ export class ModelPanel {
     };
     this.chooser = el("div", {},
       el("form", { onsubmit: submit },
-        el("label", { for: "model-url" }, "Address of a model"),
+        el("label", { for: "model-url" }, "Model URL"),
         el("div", { class: "joined" }, this.address, el("button", { class: "primary" }, "Load"))),
       el("p", { class: "or" }, el("button", { type: "button", onclick: () => this.pick() }, "Choose a file"), el("span", { class: "by-drop" }, "or drop a .pte or .gguf file anywhere on this page.")),
       el("details", {}, el("summary", {}, "Where do I get a model?"),
         el("p", { class: "hint" }, "Most small language models are published as GGUF files; one of up to 2 billion parameters in 4 or 8 bits runs well in a browser. ",
-          "It is converted here the first time, which takes a while and room for both, and kept. To convert one beforehand: ", el("code", {}, "pteryx convert model.gguf -o model.pte"), ".")),
+          "The first load converts it, which takes a while and storage for both files, and caches the result. To convert one beforehand: ", el("code", {}, "pteryx convert model.gguf -o model.pte"), ".")),
       el("details", {}, el("summary", {}, "Options"),
         option("model-device", "Run on", this.device),
         option("model-precision", "Matrix products", this.precision),

@@ -50,7 +50,7 @@ export class SettingsDialog {
     this.dialog.replaceChildren(
       el("form", { method: "dialog" },
         el("header", { class: "row" }, el("h2", { id: "settings-title" }, "Settings"), el("button", { class: "quiet", "aria-label": "Close settings" }, "Close")),
-        field("system", "System prompt", "Said to the model before the conversation.", system),
+        field("system", "System prompt", "Instructions given to the model before the conversation.", system),
         ...(Object.keys(kSampling) as SamplingName[]).map((name) => this.slider(name)),
         field("seed", "Seed", "The same seed and settings give the same answer.", seed),
         el("button", { type: "button", onclick: reset }, "Reset sampling")));

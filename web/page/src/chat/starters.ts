@@ -6,7 +6,7 @@ const kQuestions = ["Why is the sky blue?", "Write a haiku about rain.", "What i
 
 /** `ask` sends a question as if it had been typed. */
 export function starters(ask: (question: string) => void): HTMLElement {
-  return el("section", { class: "starters", "aria-label": "Questions to begin with" },
-    el("p", { class: "hint" }, "The model is ready. Ask it something, or begin with one of these:"),
+  return el("section", { class: "starters", "aria-label": "Questions to start with" },
+    el("p", { class: "hint" }, "The model is ready. Ask it something, or start with one of these:"),
     el("div", { class: "actions" }, ...kQuestions.map((question) => el("button", { type: "button", onclick: () => ask(question) }, question))));
 }

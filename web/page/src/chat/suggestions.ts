@@ -32,7 +32,7 @@ export class Suggestions {
   private async fetch(): Promise<void> {
     const found = await fetch("models.json").then((response) => (response.ok ? response.json() : []) as unknown, () => []).then(readSuggestions, () => []);
     this.element.replaceChildren(
-      el("h3", { id: "suggestions-title" }, "To begin with"),
+      el("h3", { id: "suggestions-title" }, "Suggested models"),
       el("ul", {}, ...found.map((model) => this.row(model))));
     this.element.hidden = found.length === 0;
   }

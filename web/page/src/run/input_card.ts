@@ -70,7 +70,7 @@ export class InputCard {
       this.source.value = "npy";
       if (this.dims) this.dims.value = this.file.dims.join(", ");
     } else {
-      this.picture = await createImageBitmap(file).catch(() => Promise.reject(new Error(`${file.name} is no picture that this browser can read`)));
+      this.picture = await createImageBitmap(file).catch(() => Promise.reject(new Error(`${file.name} is not an image this browser can read`)));
       this.source.value = "image";
     }
     this.draw();
@@ -108,7 +108,7 @@ export class InputCard {
   }
 
   private pictureTensor(dims: readonly number[]): Tensor {
-    if (!this.picture) throw new Error("no picture is chosen");
+    if (!this.picture) throw new Error("no image is chosen");
     const { width, height } = imageShape(dims)!;
     this.preview.width = width;
     this.preview.classList.toggle("small", width < 160);

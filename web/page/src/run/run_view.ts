@@ -34,7 +34,7 @@ export class RunView {
     };
     byId("panel-run").append(el("div", { class: "page" },
       el("h2", {}, "Run a program"),
-      el("p", { class: "lead" }, "A .pte file on a picture, .npy files or numbers."),
+      el("p", { class: "lead" }, "Run a .pte file on an image, .npy files or numbers."),
       el("form", { class: "source", onsubmit: submit },
         el("label", { for: "run-url" }, "Address of a .pte file"),
         el("div", { class: "joined" }, address, el("button", { class: "primary" }, "Load"))),
@@ -123,7 +123,7 @@ export class RunView {
       announce(`${this.labels.length} labels`);
       this.showOutputs();
     } catch {
-      this.results.prepend(el("p", { class: "problem", role: "alert" }, `${file.name} is no list of labels.`));
+      this.results.prepend(el("p", { class: "problem", role: "alert" }, `${file.name} is not a list of labels.`));
     }
   }
 

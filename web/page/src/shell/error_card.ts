@@ -5,12 +5,12 @@ import { type Failure, failureOf, type Remedy } from "../error_texts.ts";
 
 const kLabels: Readonly<Record<Remedy, string>> = {
   retry: "Try again",
-  recover: "Start the GPU again",
+  recover: "Restart the GPU",
   "manage-cache": "Show the cache",
   inspect: "Inspect the file",
   "use-cpu": "Run on the CPU",
   "new-chat": "New chat",
-  "without-cache": "Load without keeping it",
+  "without-cache": "Load without caching it",
   reload: "Reload the page",
 };
 
