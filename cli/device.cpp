@@ -195,7 +195,8 @@ std::string load_header(const Session& session, uint64_t gpu_bytes, double load_
   const size_t threads = session.threads();
   const std::string memory =
       caps.cpu ? fmt::format(", {} thread{}, {} of memory and {} of the file in use", threads,
-                             threads == 1 ? "" : "s", mib(use.host + use.copied), mib(use.in_place))
+                             threads == 1 ? "" : "s", mib(use.host + use.scratch + use.copied),
+                             mib(use.in_place))
                : fmt::format(", {} of its memory in use", mib(gpu_bytes));
   return fmt::format("{}{}, loaded in {:.0f} ms", device_header(caps), memory, load_ms);
 }
@@ -205,6 +206,7 @@ void add_use(nlohmann::json& report, const Session& session) {
   report["threads"] = session.threads();
   report["memory"] = {{"gpu", use.gpu},
                       {"host", use.host},
+                      {"temporaries", use.scratch},
                       {"weights_copied", use.copied},
                       {"weights_in_place", use.in_place}};
 }

@@ -126,10 +126,12 @@ void print_method(const MethodReport& m, bool limits) {
       bytes_text(need.host));
   const MemoryNeed& cpu = m.cpu_memory;
   print(
-      "  on the CPU      {} (state {}, activations {}, copies of weights {}); weights in the file "
+      "  on the CPU      {} (state {}, activations {}, temporaries {}, copies of weights {}); "
+      "weights in the file "
       "{}\n",
       bytes_text(cpu.host_total()), bytes_text(cpu.host_state),
-      bytes_text(cpu.host - cpu.host_state), bytes_text(cpu.copied), bytes_text(cpu.in_place));
+      bytes_text(cpu.host - cpu.host_state), bytes_text(cpu.host_scratch), bytes_text(cpu.copied),
+      bytes_text(cpu.in_place));
   if (limits) print_limits(m);
 }
 
@@ -224,6 +226,7 @@ json method_json(const MethodReport& m, bool limits) {
   j["cpu_memory"] = {{"total", m.cpu_memory.host_total()},
                      {"state", m.cpu_memory.host_state},
                      {"activations", m.cpu_memory.host - m.cpu_memory.host_state},
+                     {"temporaries", m.cpu_memory.host_scratch},
                      {"weights_copied", m.cpu_memory.copied},
                      {"weights_in_place", m.cpu_memory.in_place}};
   if (m.metadata) {

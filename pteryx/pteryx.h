@@ -208,10 +208,11 @@ class Run {
 };
 
 // What a session holds: known, and compared with LoadOptions::memory_limit, before anything is
-// allocated. What several methods share counts once. Temporaries of CPU kernels are not known.
+// allocated. What several methods share counts once.
 struct MemoryUse {
   uint64_t gpu = 0;
   uint64_t host = 0;      // activations and state of what runs on the CPU
+  uint64_t scratch = 0;   // temporaries of kernels on the CPU, at the largest sizes
   uint64_t copied = 0;    // constants that the CPU needs in another form than the file's
   uint64_t in_place = 0;  // constants that it reads where the file is mapped
 };

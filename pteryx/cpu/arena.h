@@ -1,5 +1,5 @@
 // Memory for one call at a time, which is kept: calls that need no more than those before them
-// allocate nothing.
+// allocate nothing. One that only counts says what a call would take, before there is any memory.
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
@@ -13,11 +13,36 @@ namespace pteryx::cpu {
 class Arena {
  public:
   static constexpr size_t kAlignment = 64;
+  struct CountOnly {};
+
+  Arena() = default;
+  explicit Arena(CountOnly /*tag*/) : counts_only_(true) {}
+
+  // What is taken is only counted: there is no memory, and touching it crashes.
+  bool counts_only() const { return counts_only_; }
+  // Bytes that were taken since the last reset().
+  size_t taken() const { return taken_; }
+  // An address where nothing is, for what must not be touched.
+  static std::byte* no_memory() {
+    return reinterpret_cast<std::byte*>(kAlignment);  // NOLINT(performance-no-int-to-ptr)
+  }
+  // Makes room for calls that take so many bytes, while nothing is taken. False: there is no such
+  // memory.
+  bool reserve(size_t bytes) {
+    if (bytes <= (blocks_.empty() ? 0 : blocks_.back().size)) return true;
+    void* const memory = ::operator new(bytes, std::align_val_t{kAlignment}, std::nothrow);
+    if (memory == nullptr) return false;
+    blocks_.clear();
+    add(memory, bytes);
+    return true;
+  }
 
   // Stands until reset(); its contents are anything.
   std::byte* take(size_t bytes) {
     bytes = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    if (blocks_.empty() || blocks_.back().used + bytes > blocks_.back().size) add(bytes);
+    taken_ += bytes;
+    if (counts_only_) return no_memory();
+    if (blocks_.empty() || blocks_.back().used + bytes > blocks_.back().size) grow(bytes);
     Block& block = blocks_.back();
     std::byte* const at = block.memory.get() + block.used;
     block.used += bytes;
@@ -29,11 +54,12 @@ class Arena {
   }
   // What was taken is free again, in one piece from now on.
   void reset() {
+    taken_ = 0;
     if (blocks_.size() > 1) {
       size_t all = 0;
       for (const Block& b : blocks_) all += b.size;
       blocks_.clear();
-      add(all);
+      grow(all);
     }
     if (!blocks_.empty()) blocks_.back().used = 0;
   }
@@ -47,14 +73,16 @@ class Arena {
     size_t size = 0;
     size_t used = 0;
   };
-  void add(size_t bytes) {
-    void* const memory = ::operator new(bytes, std::align_val_t{kAlignment});
+  void grow(size_t bytes) { add(::operator new(bytes, std::align_val_t{kAlignment}), bytes); }
+  void add(void* memory, size_t bytes) {
     Block& block = blocks_.emplace_back();
     block.memory.reset(static_cast<std::byte*>(memory));
     block.size = bytes;
   }
 
   std::vector<Block> blocks_;
+  size_t taken_ = 0;
+  bool counts_only_ = false;
 };
 
 }  // namespace pteryx::cpu

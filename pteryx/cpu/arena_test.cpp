@@ -19,9 +19,10 @@ void take_some(Arena& arena, size_t times) {
   for (size_t i = 0; i < times; ++i) {
     std::byte* const bytes = arena.take(1000 * i + 1);
     EXPECT_TRUE(is_aligned(bytes));
-    std::memset(bytes, 1, 1000 * i + 1);
     float* const floats = arena.take_array<float>(7);
     EXPECT_TRUE(is_aligned(floats));
+    if (arena.counts_only()) continue;
+    std::memset(bytes, 1, 1000 * i + 1);
     floats[6] = 1;
   }
 }
@@ -63,6 +64,22 @@ TEST(Arena, LargerCallsAllocateOnce) {
   take_some(arena, 8);
   arena.reset();
   EXPECT_EQ(count.stop(), 0);
+}
+
+TEST(Arena, CountsWhatCallsTake) {
+  Arena counts{Arena::CountOnly{}};
+  take_some(counts, 1);
+  const size_t bytes = counts.taken();
+  EXPECT_GT(bytes, 0U);
+  Arena arena;
+  ASSERT_TRUE(arena.reserve(bytes));
+  pteryx::testing::AllocationCount count;
+  take_some(arena, 1);
+  EXPECT_EQ(count.stop(), 0);
+  EXPECT_EQ(arena.taken(), bytes);
+  arena.reset();
+  EXPECT_EQ(arena.taken(), 0U);
+  EXPECT_FALSE(Arena().reserve(std::numeric_limits<size_t>::max() / 2));
 }
 
 TEST(Arena, PoolsRunWithoutAllocating) {

@@ -65,11 +65,13 @@ HWY_INLINE size_t tails_of(const Gemm& g) {
 HWY_INLINE size_t vectors_of(const Gemm& g) { return (g.n - tails_of(g) + kLanes - 1) / kLanes; }
 HWY_INLINE size_t panels_along_k(const Gemm& g) { return (g.k + kDepth - 1) / kDepth; }
 
+// Enough that no thread waits long for the others.
+size_t wanted_items(size_t threads) { return threads == 1 ? 1 : 6 * threads; }
+
 GemmItems cut(const Gemm& g, size_t threads, size_t others) {
   GemmItems items;
   items.blocks = (vectors_of(g) + kTileVectors - 1) / kTileVectors;
-  // Enough items that no thread waits long for the others.
-  const size_t wanted = threads == 1 ? 1 : 6 * threads;
+  const size_t wanted = wanted_items(threads);
   const size_t there = std::max<size_t>(items.blocks * (others + 1), 1);
   const size_t split =
       std::min((wanted + there - 1) / there, std::max<size_t>(g.m / kFewestRows, 1));
@@ -84,6 +86,14 @@ Panels count_panels(const Gemm& g, const GemmItems& items) {
   if (items.ranges < 2) return {};
   const size_t count = items.blocks * panels_along_k(g);
   return {count, count * sizeof(Panel)};
+}
+
+// Up to kMostRows, rows are only cut where there are fewer blocks than items wanted.
+size_t most_bytes(const Gemm& g, size_t threads) {
+  size_t blocks = (vectors_of(g) + kTileVectors - 1) / kTileVectors;
+  if (g.m <= kMostRows)
+    blocks = g.m < 2 * kFewestRows ? 0 : std::min(blocks, wanted_items(threads) - 1);
+  return blocks * panels_along_k(g) * sizeof(Panel);
 }
 
 // The columns of a block: blocks differ by a vector at most.
@@ -338,6 +348,7 @@ namespace pteryx::cpu {
 HWY_EXPORT(cut);
 HWY_EXPORT(scratch_size);
 HWY_EXPORT(count_panels);
+HWY_EXPORT(most_bytes);
 HWY_EXPORT(gather_one);
 HWY_EXPORT(multiply_item);
 HWY_EXPORT(finish_all);
@@ -349,6 +360,10 @@ GemmItems cut_gemm(const Gemm& g, size_t threads, size_t others) {
 size_t gemm_scratch_bytes() { return HWY_DYNAMIC_DISPATCH(scratch_size)(); }
 Panels panels_of(const Gemm& g, const GemmItems& items) {
   return HWY_DYNAMIC_DISPATCH(count_panels)(g, items);
+}
+size_t most_panel_bytes(const Gemm& g, size_t threads) {
+  if (g.m == 0 || g.n == 0) return 0;
+  return HWY_DYNAMIC_DISPATCH(most_bytes)(g, threads);
 }
 void gather_panel(const Gemm& g, const GemmItems& items, size_t panel, void* scratch) {
   HWY_DYNAMIC_DISPATCH(gather_one)(g, items, panel, scratch);

@@ -65,6 +65,8 @@ size_t gemm_scratch_bytes();  // for each thread, aligned to 64 bytes
 // Where several ranges of rows need the same columns of b, these are gathered once, before the
 // items, into g.panels.
 Panels panels_of(const Gemm& g, const GemmItems& items);
+// The most bytes of panels for products of as many rows and columns, or fewer.
+size_t most_panel_bytes(const Gemm& g, size_t threads);
 void gather_panel(const Gemm& g, const GemmItems& items, size_t panel, void* scratch);
 void multiply(const Gemm& g, const GemmItems& items, size_t item, void* scratch);
 // y = finish(y) for a dense matrix of sums.

@@ -93,6 +93,28 @@ void expect_sums(const Gemm& g, const std::vector<float>& b, const std::vector<f
   }
 }
 
+TEST(Gemm, PanelsOfSmallerProductsTakeNoMore) {
+  for_each_target([] {
+    for (const size_t threads : {1, 2, 3, 8}) {
+      for (const size_t m : {1, 12, 64, 256, 512, 513, 700}) {
+        for (const RightKind kind : {RightKind::kRows, RightKind::kPatches}) {
+          const Gemm most{.m = m, .n = 1500, .k = 200, .b = {.kind = kind}};
+          const size_t bytes = most_panel_bytes(most, threads);
+          for (size_t n = 0; n <= most.n; ++n) {
+            for (const size_t rows : {m, m / 2, m / 3}) {
+              Gemm less = most;
+              less.m = rows;
+              less.n = n;
+              const GemmItems items = cut_gemm(less, threads);
+              ASSERT_LE(panels_of(less, items).bytes, bytes) << rows << " of " << m << ", " << n;
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
 TEST(Gemm, IsThePlainProductHoweverItIsCut) {
   for_each_target([] {
     for (const RightKind kind : {RightKind::kRows, RightKind::kColumns, RightKind::kHalfColumns}) {

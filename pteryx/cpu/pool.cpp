@@ -2,6 +2,7 @@
 #include "pteryx/cpu/pool.h"
 
 #include <algorithm>
+#include <limits>
 
 #include <hwy/cache_control.h>
 
@@ -50,7 +51,9 @@ void Pool::take_items(uint32_t job, size_t thread) {
 }
 
 void Pool::run_erased(size_t count, Function function, void* body) {
-  if (count < 2 || threads_ == 1 || busy_.test_and_set(std::memory_order_acquire)) {
+  // Items are counted in 32 bits.
+  const bool alone = count < 2 || threads_ == 1 || count > std::numeric_limits<uint32_t>::max();
+  if (alone || busy_.test_and_set(std::memory_order_acquire)) {
     for (size_t item = 0; item < count; ++item) function(body, item, 0);
     return;
   }

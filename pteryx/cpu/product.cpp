@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/cpu/product.h"
 
+#include <algorithm>
+
 #include "pteryx/cpu/product_parts.h"
 
 namespace pteryx::cpu {
@@ -15,6 +17,11 @@ size_t row_bytes(const Weight& weight, size_t m, Precision precision) {
 
 size_t prepared_bytes(const Weight& weight, size_t m, Precision precision) {
   return m * row_bytes(weight, m, precision);
+}
+
+size_t most_prepared_bytes(const Weight& weight, size_t m, Precision precision) {
+  return std::max(prepared_bytes(weight, m, precision),
+                  prepared_bytes(weight, std::min(m, kFewRows), precision));
 }
 
 void prepare(const Weight& weight, size_t m, Precision precision, const float* x, size_t x_row,
@@ -32,7 +39,7 @@ void prepare(const Weight& weight, size_t m, Precision precision, const float* x
 }
 
 size_t scratch_bytes(const Weight& weight, size_t m, Precision) {
-  return m <= kFewRows ? few_rows_scratch(weight) : many_rows_scratch();
+  return std::max(few_rows_scratch(weight), m <= kFewRows ? 0 : many_rows_scratch());
 }
 
 void multiply(const Weight& weight, size_t m, Precision precision, const float* x, size_t x_row,

@@ -46,12 +46,14 @@ inline constexpr size_t kFewRows = 4;
 // The rows of x as the kernel for m of them wants them; bytes are 0 where it takes x itself.
 // Memory is aligned to 64 bytes here and below.
 size_t prepared_bytes(const Weight& weight, size_t m, Precision precision);
+// The most of them for m rows or fewer.
+size_t most_prepared_bytes(const Weight& weight, size_t m, Precision precision);
 // Rows first..last-1 of x [m, k], of which rows are x_row apart. NaN and infinities in 32 values
 // that are rounded together make all of them NaN.
 void prepare(const Weight& weight, size_t m, Precision precision, const float* x, size_t x_row,
              size_t first, size_t last, void* prepared);
 
-// What a thread needs while it multiplies.
+// What a thread needs at most while it multiplies m rows or fewer.
 size_t scratch_bytes(const Weight& weight, size_t m, Precision precision);
 // y[:, n_begin..n_end-1], rows y_row apart. x is read where prepared_bytes is 0.
 void multiply(const Weight& weight, size_t m, Precision precision, const float* x, size_t x_row,

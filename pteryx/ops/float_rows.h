@@ -41,6 +41,7 @@ inline void store_floats(const float* from, const HostTensor& to, int64_t first,
 inline float* widened(const HostTensor& t, CpuContext& c) {
   if (t.dtype == DType::kF32) return floats(t);
   auto* const to = c.memory.take_array<float>(static_cast<size_t>(t.numel()));
+  if (c.dry_run()) return to;
   load_floats(t, 0, static_cast<size_t>(t.numel()), to);
   return to;
 }
@@ -49,6 +50,7 @@ inline float* widened(const HostTensor& t, CpuContext& c) {
 // a part has `least` items or more, unless it is the only one.
 template <typename Body>
 void for_parts(CpuContext& c, size_t count, size_t least, const Body& body) {
+  if (c.dry_run()) return;
   const size_t most = c.pool.threads() == 1 ? 1 : 4 * c.pool.threads();
   const size_t parts = std::clamp<size_t>(count / std::max<size_t>(least, 1), 1, most);
   c.pool.run(parts, [&](size_t part, size_t /*thread*/) {

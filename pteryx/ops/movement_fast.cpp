@@ -76,6 +76,7 @@ void move(const Walk& walk, const T* x, T* y, CpuContext& c) {
 }  // namespace
 
 bool move_fast(const Source& s, const HostTensor& x, const HostTensor& y, CpuContext& c) {
+  if (c.dry_run()) return true;  // takes no memory
   if (s.rule != Rule::kEvery || x.dtype != y.dtype || y.numel() == 0) return false;
   Walk walk = merge_dims(s.dims, std::span(&s.strides, 1));
   if (walk.dims.empty()) {

@@ -18,6 +18,7 @@
 #include "pteryx/base/dtype.h"
 #include "pteryx/base/precision.h"
 #include "pteryx/base/status.h"
+#include "pteryx/cpu/arena.h"
 #include "pteryx/gpu/caps.h"
 #include "pteryx/gpu/grid.h"
 #include "pteryx/graph/graph.h"
@@ -27,7 +28,6 @@
 #include "pteryx/ops/shader.h"
 
 namespace pteryx::cpu {
-class Arena;
 class Pool;
 }  // namespace pteryx::cpu
 
@@ -357,6 +357,9 @@ struct CpuContext {
   cpu::Pool& pool;
   cpu::Arena& memory;  // of this call
   Precision precision = Precision::kF32;
+  // The kernel is only asked how much memory it takes: it takes it as always, but touches neither
+  // that nor the data of tensors.
+  bool dry_run() const { return memory.counts_only(); }
 };
 
 // ---------------------------------------------------------------- the op

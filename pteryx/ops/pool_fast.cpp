@@ -62,7 +62,7 @@ bool fits(const Node& n, Pool& p) {
 template <typename T, typename F>
 T* for_windows(CpuContext& c, const Axis& a, const F& entry) {
   T* const to = c.memory.take_array<T>(size(a.out));
-  for (int64_t o = 0; o < a.out; ++o)
+  for (int64_t o = 0; o < a.out && !c.dry_run(); ++o)
     to[o] = static_cast<T>(entry(o * a.stride - a.padding, span(a, o, false)));
   return to;
 }
@@ -83,7 +83,7 @@ cpu::Places places_of(const Pool& p, CpuContext& c) {
                                 [&](int64_t b, const Span& s) { return entry(b, s) * p.w.in; });
   };
   auto* const taps = c.memory.take_array<int32_t>(size(p.h.kernel * p.w.kernel));
-  for (int64_t i = 0; i < p.h.kernel; ++i) {
+  for (int64_t i = 0; i < p.h.kernel && !c.dry_run(); ++i) {
     for (int64_t j = 0; j < p.w.kernel; ++j)
       taps[i * p.w.kernel + j] = static_cast<int32_t>(i * p.h.dilation * p.w.in + j * p.w.dilation);
   }
@@ -133,17 +133,20 @@ void by_planes(const Node& n, const Pool& p, const Planes& planes, CpuContext& c
   const float* const columns = divisors(c, p.w, d.kind, 1);
   const size_t elements = size(p.h.in * p.w.in);
   if (!largest && w.positions() == 1 && p.h.kernel == p.h.in && p.w.kernel == p.w.in &&
-      p.h.padding == 0 && p.w.padding == 0)
-    return mean_of_all(planes, elements, rows[0] * columns[0], c);
+      p.h.padding == 0 && p.w.padding == 0) {
+    if (!c.dry_run()) mean_of_all(planes, elements, rows[0] * columns[0], c);
+    return;
+  }
 
   auto* const starts = c.memory.take_array<size_t>(w.taps());
-  for (size_t t = 0; t < w.taps(); ++t) starts[t] = w.start_of(t);
+  for (size_t t = 0; t < w.taps() && !c.dry_run(); ++t) starts[t] = w.start_of(t);
   const cpu::Pooling pooling{w, starts};
   const bool indices = planes.indices.data != nullptr;
   const cpu::Places places = indices ? places_of(p, c) : cpu::Places{};
   const size_t plane = w.plane() + cpu::kSpare;
   const PerThread padded(c, plane * sizeof(float));
   const PerThread found(c, indices ? w.positions() * sizeof(int32_t) : 0);
+  if (c.dry_run()) return;
   for (size_t t = 0; t < c.pool.threads(); ++t) {
     auto* const to = reinterpret_cast<float*>(padded.of(t));
     std::fill(to, to + plane, largest ? -std::numeric_limits<float>::infinity() : 0.0F);
@@ -179,7 +182,7 @@ Result<bool> fast(const Node& n, const Host& h, CpuContext& context) {
                 .indices = {}};
   if (wants_indices(n)) planes.indices = h.host(n.out_id(1));
   by_planes(n, p, planes, context);
-  if (!is_f32(n.out())) store_floats(planes.y, y, 0, results);
+  if (!context.dry_run() && !is_f32(n.out())) store_floats(planes.y, y, 0, results);
   return true;
 }
 

@@ -80,6 +80,7 @@ TEST(Cpu, WeightsStayWhereTheFileHasThem) {
     EXPECT_EQ(use.copied, m.copied_bytes);
     EXPECT_EQ(use.host, m.host_bytes);
     EXPECT_GT(use.host, 0U);
+    EXPECT_GT(use.scratch, 0U);
     const uint64_t file = std::filesystem::file_size(fixture(name));
     EXPECT_LE(use.in_place, file);
     EXPECT_GT(use.in_place, file / 2);
@@ -105,15 +106,15 @@ TEST(Cpu, LimitOfMemoryIsThatOfWhatIsAllocated) {
   const auto all = Session::load(path, {.device = gpu::cpu_device()});
   ASSERT_TRUE(all.ok()) << all.status().message();
   const MemoryUse use = all->memory();
-  const uint64_t enough = use.host + use.copied;
+  const uint64_t enough = use.host + use.scratch + use.copied;
   EXPECT_TRUE(Session::load(path, {.device = gpu::cpu_device(), .memory_limit = enough}).ok());
   const auto less = Session::load(path, {.device = gpu::cpu_device(), .memory_limit = enough - 1});
   EXPECT_EQ(less.status().code(), Code::kMemory);
   EXPECT_EQ(
       less.status().message(),
       fmt::format("{} needs {} bytes of memory, the limit is {}: {} for activations and state, "
-                  "{} for weights in another form, 0 for locked files",
-                  path, enough, enough - 1, use.host, use.copied));
+                  "{} for temporaries, {} for weights in another form, 0 for locked files",
+                  path, enough, enough - 1, use.host, use.scratch, use.copied));
   const uint64_t file = std::filesystem::file_size(path);
   const auto locked = Session::load(
       path, {.device = gpu::cpu_device(), .memory_limit = enough + file - 1, .lock = true});

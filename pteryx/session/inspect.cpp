@@ -15,6 +15,7 @@
 #include "pteryx/session/drawing.h"
 #include "pteryx/session/half_scales.h"
 #include "pteryx/session/host_constants.h"
+#include "pteryx/session/host_scratch.h"
 
 namespace pteryx {
 namespace {
@@ -182,7 +183,7 @@ namespace {
 
 // Of a method on a machine without a GPU; what cannot run there has none.
 MemoryNeed cpu_memory(const program::Program& program, const program::MethodRecord& record,
-                      Precision precision) {
+                      cpu::Pool& pool, Precision precision) {
   const program::MethodRecord* const one = &record;
   auto graphs = graph::build_graphs(program, std::span(&one, 1), ops::lookup());
   if (!graphs.front().ok()) return {};
@@ -201,6 +202,7 @@ MemoryNeed cpu_memory(const program::Program& program, const program::MethodReco
   constants.add(g, *layout);
   layout->memory.in_place = constants.in_place();
   layout->memory.copied = constants.copied();
+  layout->memory.host_scratch = host_scratch_bytes(g, *layout, layout->bound, pool, precision);
   return layout->memory;
 }
 
@@ -213,6 +215,7 @@ Result<ProgramReport> inspect(const program::Program& program, const std::string
                              options.precision.value_or(Precision::kF32)));
   HalfScales scales(program.sources());
   ProgramReport report{path, program.file_bytes(), program.named_data().size(), {}};
+  const std::shared_ptr<cpu::Pool> pool = cpu::shared_pool(0);  // as a session by default
   std::vector<const program::MethodRecord*> records;
   for (const program::MethodRecord& record : program.methods()) records.push_back(&record);
   for (auto& graph : graph::build_graphs(program, records, ops::lookup())) {
@@ -248,7 +251,7 @@ Result<ProgramReport> inspect(const program::Program& program, const std::string
     if (layout.ok()) {
       m.info = describe_method(*graph, *layout);
       m.memory = layout->memory;
-      m.cpu_memory = cpu_memory(program, record, context.precision);
+      m.cpu_memory = cpu_memory(program, record, *pool, context.precision);
       if (options.limits) m.excess = find_excess(*graph, *layout, *options.limits);
     } else {
       m.info = describe_method(*graph, Layout{});

@@ -88,11 +88,12 @@ struct MemoryNeed {
   uint64_t transfer = 0;  // readback buffers
   uint64_t gpu_total() const { return constants + state + activations + scratch + transfer; }
   uint64_t host = 0;
-  uint64_t host_state = 0;  // of host: what stays from run to run
+  uint64_t host_state = 0;    // of host: what stays from run to run
+  uint64_t host_scratch = 0;  // temporaries of kernels on the CPU at the bound
   // Constants that nodes on the CPU read; see HostConstants.
   uint64_t in_place = 0;
   uint64_t copied = 0;
-  uint64_t host_total() const { return host + copied; }
+  uint64_t host_total() const { return host + host_scratch + copied; }
 };
 
 // What a node does on the GPU at the bound, with the live scalars that data decide at 0. Good in a

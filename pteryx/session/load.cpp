@@ -13,6 +13,7 @@
 #include "pteryx/ops/table.h"
 #include "pteryx/session/half_scales.h"
 #include "pteryx/session/host_constants.h"
+#include "pteryx/session/host_scratch.h"
 #include "pteryx/session/impl.h"
 #include "pteryx/session/inspect.h"
 #include "pteryx/session/limits.h"
@@ -41,6 +42,7 @@ struct SessionLoad::Impl {
   std::vector<SourcePtr> sources = {};  // of constants: the program's, and behind them those made
   MemoryNeed need = {};
   exec::StateGroup* shared_states = nullptr;  // of the methods that share some
+  exec::CpuKernels kernels = {};
   uint64_t uploaded = 0;
 
   Status tell(std::string_view what, uint64_t done = 0, uint64_t total = 0) const {
@@ -133,6 +135,9 @@ Status SessionLoad::Impl::check_options() {
                                         LoadOptions::kMostThreads, options.threads));
   }
   session->device = options.device;
+  kernels.precision = options.precision;
+  if (!options.testing.reference) kernels.pool = cpu::shared_pool(options.threads);
+  session->threads = kernels.pool == nullptr ? 1 : kernels.pool->threads();
   PTERYX_ASSIGN(context,
                 make_context(session->device->caps(), options.testing.routes, options.precision));
   return {};
@@ -213,7 +218,12 @@ Status SessionLoad::Impl::plan(Planned& p) {
   constants.add(p.graph, p.layout);
   p.layout.memory.in_place = constants.in_place();
   p.layout.memory.copied = constants.copied();
+  if (kernels.pool != nullptr) {
+    p.layout.memory.host_scratch =
+        host_scratch_bytes(p.graph, p.layout, p.layout.bound, *kernels.pool, kernels.precision);
+  }
   need.host += p.layout.memory.host;
+  need.host_scratch = std::max(need.host_scratch, p.layout.memory.host_scratch);
   session->infos.push_back(describe_method(p.graph, p.layout));
   session->infos.back().note = p.note;
   return {};
@@ -241,8 +251,11 @@ Status SessionLoad::Impl::check_memory() {
   for (const Planned& p : planned) constants.add(p.graph, p.layout);
   need.in_place = constants.in_place();
   need.copied = constants.copied();
-  session->memory = {
-      .gpu = need.gpu_total(), .host = need.host, .copied = need.copied, .in_place = need.in_place};
+  session->memory = {.gpu = need.gpu_total(),
+                     .host = need.host,
+                     .scratch = need.host_scratch,
+                     .copied = need.copied,
+                     .in_place = need.in_place};
   if (options.memory_limit == 0) return {};
   if (!session->device->caps().cpu) {
     if (need.gpu_total() <= options.memory_limit) return {};
@@ -254,23 +267,25 @@ Status SessionLoad::Impl::check_memory() {
   if (!options.lock) locked = 0;
   if (need.host_total() + locked <= options.memory_limit) return {};
   return memory_error(fmt::format(
-      "{} needs {} bytes of memory, the limit is {}: {} for activations and state, {} for weights "
-      "in another form, {} for locked files",
-      name, need.host_total() + locked, options.memory_limit, need.host, need.copied, locked));
+      "{} needs {} bytes of memory, the limit is {}: {} for activations and state, {} for "
+      "temporaries, {} for weights in another form, {} for locked files",
+      name, need.host_total() + locked, options.memory_limit, need.host, need.host_scratch,
+      need.copied, locked));
 }
 
 Status SessionLoad::Impl::make_methods() {
   PTERYX_TRY(check_memory());
   expect_weights(need.host_total());
+  if (!kernels.memory->reserve(need.host_scratch)) {
+    return memory_error(fmt::format("loading {}: no memory left for {} bytes of temporaries", name,
+                                    need.host_scratch));
+  }
   session->constants = std::make_unique<exec::ConstantPool>(session->device, std::move(sources));
   session->constants->on_bytes([this](uint64_t bytes) {
     uploaded += bytes;
     return tell("uploading weights", uploaded, need.constants);
   });
   for (exec::StateGroup& group : session->states) group.begin(*session->constants);
-  exec::CpuKernels kernels{.pool = nullptr, .precision = options.precision};
-  if (!options.testing.reference) kernels.pool = cpu::shared_pool(options.threads);
-  session->threads = kernels.pool == nullptr ? 1 : kernels.pool->threads();
   for (Planned& p : planned) {
     session->methods.push_back(std::make_unique<exec::Method>(
         std::move(p.graph), std::move(p.layout),

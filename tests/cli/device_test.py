@@ -188,9 +188,10 @@ class Memory(Device):
         forward = next(m for m in inspected if m["name"] == "forward")["cpu_memory"]
         self.assertEqual(forward["weights_in_place"], memory["weights_in_place"])
         self.assertEqual(forward["weights_copied"], memory["weights_copied"])
-        self.assertEqual(forward["total"], forward["state"] + forward["activations"] + forward["weights_copied"])
+        self.assertEqual(forward["total"], sum(forward[k] for k in ("state", "activations", "temporaries", "weights_copied")))
+        self.assertEqual(forward["temporaries"], memory["temporaries"])
         text = self.succeed("inspect", MODEL, env=BARE)
-        self.assertRegex(text, r"\n  on the CPU +[\d.]+ \wi?B \(state [\d.]+ \wi?B, activations .*, copies of weights .*\); weights in the file [\d.]+ KiB\n")
+        self.assertRegex(text, r"\n  on the CPU +[\d.]+ \wi?B \(state [\d.]+ \wi?B, activations .*, temporaries .*, copies of weights .*\); weights in the file [\d.]+ KiB\n")
 
 
 class Doctor(Device):

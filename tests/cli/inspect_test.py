@@ -24,7 +24,7 @@ class Text(Inspect):
             self.assertIn(line + "\n", text)
         self.assertRegex(text, r"\n  aten\.add\.Tensor +1  GPU\n")
         self.assertRegex(text, r"peak GPU memory 3\.8 KiB \(weights 0 B, .*\); host 2\.7 KiB\n"
-                               r"  on the CPU +2\.7 KiB \(state 0 B, activations 2\.7 KiB, copies of weights 0 B\); weights in the file 0 B\n$")
+                               r"  on the CPU +2\.7 KiB \(state 0 B, activations 2\.7 KiB, temporaries 0 B, copies of weights 0 B\); weights in the file 0 B\n$")
 
     def test_mixed(self):
         text = self.text(OPS / "mixed_cumsum.pte")

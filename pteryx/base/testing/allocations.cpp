@@ -43,19 +43,23 @@ bool called_by_pteryx() {
       alignment <= alignof(std::max_align_t)
           ? std::malloc(size == 0 ? 1 : size)
           : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  return p;
+}
+
+void* or_abort(void* p) {
   if (p == nullptr) std::abort();
   return p;
 }
 
 }  // namespace
 
-[[gnu::noinline]] void* operator new(size_t size) { return allocate(size, 1); }
-[[gnu::noinline]] void* operator new[](size_t size) { return allocate(size, 1); }
+[[gnu::noinline]] void* operator new(size_t size) { return or_abort(allocate(size, 1)); }
+[[gnu::noinline]] void* operator new[](size_t size) { return or_abort(allocate(size, 1)); }
 [[gnu::noinline]] void* operator new(size_t size, std::align_val_t a) {
-  return allocate(size, static_cast<size_t>(a));
+  return or_abort(allocate(size, static_cast<size_t>(a)));
 }
 [[gnu::noinline]] void* operator new[](size_t size, std::align_val_t a) {
-  return allocate(size, static_cast<size_t>(a));
+  return or_abort(allocate(size, static_cast<size_t>(a)));
 }
 [[gnu::noinline]] void* operator new(size_t size, const std::nothrow_t&) noexcept {
   return allocate(size, 1);

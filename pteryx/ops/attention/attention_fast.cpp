@@ -30,7 +30,7 @@ Result<bool> fast(const Node& n, const Host& host, CpuContext& c) {
   if (at.start != Places::kNone) {
     PTERYX_ASSIGN(start, read_start(n, 0, at.k, at.start));
   }
-  if (at.new_k != Places::kNone) {
+  if (at.new_k != Places::kNone && !c.dry_run()) {
     PTERYX_ASSIGN(const CacheRows new_k, read_cache_rows(n, at.new_k, at.k));
     PTERYX_ASSIGN(const CacheRows new_v, read_cache_rows(n, at.new_v, at.v));
     write_cache_rows(host, new_k, start);
@@ -56,6 +56,7 @@ Result<bool> fast(const Node& n, const Host& host, CpuContext& c) {
       .context = static_cast<size_t>(a.keys == 0 ? start + a.rows : a.keys),
       .scale = static_cast<float>(a.scale)};
   const PerThread scratch(c, cpu::attention_scratch_bytes());
+  if (c.dry_run()) return true;
   const auto element = static_cast<int64_t>(size_bytes(a.k.dtype));
   for (int64_t b = 0; b < a.batch; ++b) {
     call.q = q + a.q_strides.at(b, 0, 0);

@@ -25,21 +25,29 @@ cpu::Window window_of(const Conv& c) {
           .dilation = sizes(c.dilation)};
 }
 
+// Each channel by itself, without a product.
+bool by_itself(const Conv& c) {
+  return c.in_channels == 1 && c.out_channels == 1 && !c.is_pointwise();
+}
+
 // Padding of no use, with a stride to jump over it, would ask for memory without bounds.
 bool fits_memory(const Conv& c) {
   const cpu::Window w = window_of(c);
   const auto of = [&](size_t axis) { return static_cast<double>(w.padded(axis)); };
-  const double padded = of(0) * of(1) * (of(2) + static_cast<double>(w.stride[2]));
-  return padded < 1e9 && padded < 64.0 * static_cast<double>(product(c.in) + product(c.out)) + 1e6;
+  const double plane = of(0) * of(1) * (of(2) + static_cast<double>(w.stride[2]));
+  const double planes = by_itself(c) ? 1 : static_cast<double>(c.groups * c.in_channels);
+  const double given = planes * static_cast<double>(product(c.in)) +
+                       static_cast<double>(c.channels() * product(c.out));
+  return plane < 1e9 && plane * planes < 64.0 * given + 1e6;
 }
 
 // Products of a transposed convolution that are held at a time, for one channel at least.
-constexpr int64_t kMostSpread = 1 << 24;
+constexpr int kMostSpread = 1 << 24;
 
 bool fits(const Node& n, const Conv& c, const Finish& f) {
   if (c.batch == 0 || c.positions() == 0 || c.channels() == 0 || c.terms() == 0) return false;
   if (!c.transposed && !fits_memory(c)) return false;
-  const int64_t spread = product(c.in) * product(c.kernel);
+  const double spread = static_cast<double>(product(c.in)) * static_cast<double>(product(c.kernel));
   if (c.transposed && (spread == 0 || spread > kMostSpread)) return false;
   if (!is_f32_or_f16(n.in(kX)) || !is_f32_or_f16(n.in(kWeight)) || !is_f32_or_f16(n.out()))
     return false;
@@ -80,10 +88,12 @@ void set_channels(const Node& n, const Host& h, const Conv& c, const Finish& f, 
   }
   auto* const shift = context.memory.take_array<float>(channels);
   to.shift = {shift, 1, 0};
-  for (size_t i = 0; i < channels; ++i) shift[i] = static_cast<float>(bias_of(i));
+  for (size_t i = 0; i < channels && !context.dry_run(); ++i)
+    shift[i] = static_cast<float>(bias_of(i));
   if (!f.norm) return;
   auto* const factor = context.memory.take_array<float>(channels);
   to.factor = {factor, 1, 0};
+  if (context.dry_run()) return;
   const HostTensor norm = h.host(n.in(kNorm).id);
   for (size_t i = 0; i < channels; ++i) {
     const auto of = [&](size_t row) {
@@ -130,6 +140,7 @@ cpu::Finish finish_at(const Operands& o, const Conv& c, size_t image, size_t cha
 const size_t* find_starts(const Conv& c, const cpu::Window& w, CpuContext& context) {
   const auto channels = size(c.in_channels);
   auto* const starts = context.memory.take_array<size_t>(channels * w.taps());
+  if (context.dry_run()) return starts;
   for (size_t t = 0; t < w.taps(); ++t) starts[t] = w.start_of(t);
   for (size_t i = w.taps(); i < channels * w.taps(); ++i)
     starts[i] = starts[i - w.taps()] + w.plane();
@@ -142,6 +153,7 @@ void by_channels(const Conv& c, const Operands& o, CpuContext& context) {
   const size_t* const starts = direct ? nullptr : find_starts(c, w, context);
   const size_t plane = direct ? 0 : w.plane() + cpu::kSpare;
   const PerThread padded(context, plane * sizeof(float));
+  if (context.dry_run()) return;
   for (size_t t = 0; t < context.pool.threads(); ++t) {
     auto* const to = reinterpret_cast<float*>(padded.of(t));
     std::fill(to, to + plane, 0.0F);
@@ -152,7 +164,7 @@ void by_channels(const Conv& c, const Operands& o, CpuContext& context) {
   // Small planes go together, as far as threads have enough of them.
   const size_t threads = std::max<size_t>(context.pool.threads(), 1);
   const size_t most = std::max<size_t>(planes / (4 * threads), 1);
-  const size_t each = std::clamp<size_t>(kPartElements / in, 1, most);
+  const size_t each = std::clamp<size_t>(kPartElements / std::max<size_t>(in, 1), 1, most);
   context.pool.run((planes + each - 1) / each, [&](size_t item, size_t thread) {
     auto* const own = reinterpret_cast<float*>(padded.of(thread));
     for (size_t i = item * each; i < std::min((item + 1) * each, planes); ++i) {
@@ -192,7 +204,7 @@ void by_products(const Conv& given, const Operands& o, CpuContext& context) {
   } else {
     const size_t all = groups * channels * w.plane();
     padded = context.memory.take_array<float>(all + cpu::kSpare);
-    std::fill(padded + all, padded + all + cpu::kSpare, 0.0F);
+    if (!context.dry_run()) std::fill(padded + all, padded + all + cpu::kSpare, 0.0F);
     g.b = {.kind = cpu::RightKind::kPatches,
            .data = nullptr,
            .stride = 0,
@@ -205,6 +217,10 @@ void by_products(const Conv& given, const Operands& o, CpuContext& context) {
   const cpu::GemmItems items = cpu::cut_gemm(g, context.pool.threads(), groups - 1);
   const PerThread scratch(context, cpu::gemm_scratch_bytes());
   const cpu::Panels panels = groups == 1 ? cpu::panels_of(g, items) : cpu::Panels{};
+  if (context.dry_run()) {
+    context.memory.take(cpu::most_panel_bytes(g, context.pool.threads()));
+    return;
+  }
   if (panels.count > 0) g.panels = context.memory.take(panels.bytes);
   for (size_t image = 0; image < size(c.batch); ++image) {
     const float* const x = o.x + image * groups * channels * in;
@@ -277,6 +293,7 @@ void by_spreading(const Conv& c, const Operands& o, CpuContext& context) {
   auto* const weight = context.memory.take_array<float>(channels * taps * terms);
   auto* const products = context.memory.take_array<float>(most * taps * in);
   const PerThread scratch(context, cpu::gemm_scratch_bytes());
+  if (context.dry_run()) return;
   cpu::Gemm g{.m = most * taps,
               .n = in,
               .k = terms,
@@ -317,12 +334,12 @@ Result<bool> fast(const Node& n, const Host& h, CpuContext& context) {
   const Operands o = find_operands(n, h, c, f, context);
   if (c.transposed) {
     by_spreading(c, o, context);
-  } else if (c.in_channels == 1 && c.out_channels == 1 && !c.is_pointwise()) {
+  } else if (by_itself(c)) {
     by_channels(c, o, context);
   } else {
     by_products(c, o, context);
   }
-  if (!is_f32(n.out())) {
+  if (!is_f32(n.out()) && !context.dry_run()) {
     const HostTensor y = h.host(n.out_id());
     store_floats(o.y, y, 0, size(y.numel()));
   }

@@ -45,7 +45,7 @@ cpu::Finish finish_of(const MatMul& d, const Host& h, CpuContext& c) {
   cpu::Finish f;
   if (d.alpha != 1) {
     auto* const alpha = c.memory.take_array<float>(1);
-    *alpha = static_cast<float>(d.alpha);
+    if (!c.dry_run()) *alpha = static_cast<float>(d.alpha);
     f.factor = {alpha, 0, 0};
   }
   if (d.add) {
@@ -53,7 +53,8 @@ cpu::Finish finish_of(const MatMul& d, const Host& h, CpuContext& c) {
     if (d.beta != 1) {
       const auto count = size(d.add->tensor.numel());
       auto* const scaled = c.memory.take_array<float>(count);
-      for (size_t i = 0; i < count; ++i) scaled[i] = static_cast<float>(d.beta) * f.shift.data[i];
+      for (size_t i = 0; i < count && !c.dry_run(); ++i)
+        scaled[i] = static_cast<float>(d.beta) * f.shift.data[i];
       f.shift.data = scaled;
     }
   }
@@ -80,8 +81,12 @@ void by_tiles(const MatMul& d, const cpu::Gemm& given, CpuContext& c) {
   const cpu::GemmItems items = cpu::cut_gemm(g, c.pool.threads(), batches - 1);
   const PerThread scratch(c, cpu::gemm_scratch_bytes());
   const cpu::Panels panels = batches == 1 ? cpu::panels_of(g, items) : cpu::Panels{};
+  if (c.dry_run()) {
+    c.memory.take(cpu::most_panel_bytes(g, c.pool.threads()));
+    return;
+  }
+  if (panels.count > 0) g.panels = c.memory.take(panels.bytes);
   if (panels.count > 0) {
-    g.panels = c.memory.take(panels.bytes);
     c.pool.run(panels.count, [&](size_t i, size_t thread) {
       cpu::gather_panel(g, items, i, scratch.of(thread));
     });
@@ -108,6 +113,7 @@ void by_rows(const cpu::Gemm& g, CpuContext& c) {
   constexpr size_t kStep = 64;
   const PerThread scratch(c, cpu::scratch_bytes(w, g.m, Precision::kF32));
   auto* const prepared = c.memory.take(cpu::prepared_bytes(w, g.m, Precision::kF32));
+  if (c.dry_run()) return;
   cpu::prepare(w, g.m, Precision::kF32, g.a, g.a_row, 0, g.m, prepared);
   c.pool.run((g.n + kStep - 1) / kStep, [&](size_t i, size_t thread) {
     cpu::multiply(w, g.m, Precision::kF32, g.a, g.a_row, prepared, i * kStep,
@@ -136,7 +142,7 @@ Result<bool> matmul_fast(const Node& n, const Host& h, CpuContext& c) {
   } else {
     by_tiles(d, g, c);
   }
-  if (!is_f32(d.y)) store_floats(g.y, y, 0, size(y.numel()));
+  if (!is_f32(d.y) && !c.dry_run()) store_floats(g.y, y, 0, size(y.numel()));
   return true;
 }
 

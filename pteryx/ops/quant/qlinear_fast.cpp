@@ -162,6 +162,7 @@ X make_x(const QLinear& d, const Host& h, CpuContext& c) {
   if (is_f32(d.x) && !d.norm && !d.row_scale && d.x_zero == 0)
     return {floats(x) + d.first_row * d.k, k};
   auto* const to = c.memory.take_array<float>(static_cast<size_t>(d.m) * k);
+  if (c.dry_run()) return {to, k};
   const float* const norm = d.norm ? floats(h.host(d.norm->id)) : nullptr;
   const HostTensor scales = d.row_scale ? h.host(d.row_scale->id) : HostTensor{};
   const HostTensor zeros = d.row_scale ? h.host(d.row_zero->id) : HostTensor{};
@@ -188,8 +189,15 @@ void multiply(const QLinear& d, const Pieces& p, const X& x, CpuContext& c, floa
   const auto m = static_cast<size_t>(d.m);
   const cpu::Weight& any = p.all[0];
   void* prepared = nullptr;
-  if (const size_t bytes = cpu::prepared_bytes(any, m, c.precision); bytes > 0) {
+  const size_t bytes = cpu::prepared_bytes(any, m, c.precision);
+  if (c.dry_run()) {
+    c.memory.take(cpu::most_prepared_bytes(any, m, c.precision));
+  } else if (bytes > 0) {
     prepared = c.memory.take(bytes);
+  }
+  const PerThread scratch(c, cpu::scratch_bytes(any, m, c.precision));
+  if (c.dry_run()) return;
+  if (bytes > 0) {
     for_rows(c, d.m, [&](size_t r) {
       cpu::prepare(any, m, c.precision, x.data, x.row, r, r + 1, prepared);
     });
@@ -201,7 +209,6 @@ void multiply(const QLinear& d, const Pieces& p, const X& x, CpuContext& c, floa
   const size_t step = std::clamp(share / unit * unit, unit, 16 * unit);
   std::array<size_t, kMostPieces + 1> first{};  // item of each piece
   for (size_t i = 0; i < p.count; ++i) first[i + 1] = first[i] + (p.all[i].n + step - 1) / step;
-  const PerThread scratch(c, cpu::scratch_bytes(any, m, c.precision));
   c.pool.run(first[p.count], [&](size_t item, size_t thread) {
     size_t at = 0;
     size_t column = 0;
@@ -294,6 +301,7 @@ Result<bool> qlinear_fast(const Node& n, const Host& h, CpuContext& c) {
   float* const y =
       plain ? floats(h.host(d.y.id)) : c.memory.take_array<float>(static_cast<size_t>(d.m) * width);
   multiply(d, pieces, x, c, y, width);
+  if (c.dry_run()) return true;
   const Ends ends = find_ends(d, h);
   const bool adds = d.factor != 1 || d.bias || d.residual;
   if (plain && !adds) return true;

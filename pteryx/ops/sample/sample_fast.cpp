@@ -124,6 +124,12 @@ int32_t choose(const Draw& d, std::span<const int32_t> before, std::span<float> 
 Result<bool> draw_fast(const Node& n, const Host& h, CpuContext& c) {
   const HostTensor logits = h.host(n.in(kLogits).id);
   if (logits.dtype != DType::kF32 && logits.dtype != DType::kF16) return false;
+  if (c.dry_run()) {
+    // The row, how often its tokens occurred, and the row in order.
+    for (int i = 0; i < 3; ++i)
+      c.memory.take_array<float>(static_cast<size_t>(n.in(kLogits).dim(-1)));
+    return true;
+  }
   PTERYX_ASSIGN(const Draw d, read_draw(n, h));
   const HostTensor history = h.host(n.in(kHistory).id);
   const std::span before(reinterpret_cast<const int32_t*>(history.data) + d.begin,

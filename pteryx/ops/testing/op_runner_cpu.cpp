@@ -3,6 +3,7 @@
 
 #include "pteryx/cpu/arena.h"
 #include "pteryx/cpu/pool.h"
+#include "pteryx/ops/cpu_scratch.h"
 #include "pteryx/ops/testing/op_runner.h"
 
 namespace pteryx::ops::testing {
@@ -53,7 +54,8 @@ Status check_guards(const Memory& memory) {
   return {};
 }
 
-// The fast kernel, where there is one that takes the call.
+// The fast kernel, where there is one that takes the call: first it is asked for the memory that it
+// takes.
 Result<bool> try_fast(const Node& n, const Memory& memory, Precision precision) {
   constexpr size_t kThreads = 3;
   if (n.def().fast == nullptr) return false;
@@ -61,7 +63,13 @@ Result<bool> try_fast(const Node& n, const Memory& memory, Precision precision) 
   static const std::shared_ptr<cpu::Pool> pool = cpu::shared_pool(kThreads);
   cpu::Arena arena;
   CpuContext context{*pool, arena, precision};
+  const Runner& r = memory.r;
+  const uint64_t told = cpu_scratch_bytes(r.g, r.live, n, *pool, precision);
   PTERYX_ASSIGN(const bool done, n.def().fast(n, memory, context));
+  if (arena.taken() > told) {
+    return invalid_argument(
+        fmt::format("a fast kernel took {} bytes, and had told of {}", arena.taken(), told));
+  }
   if (!done && memory.bytes != before)
     return invalid_argument("a fast kernel that does not take a call changed tensors of it");
   return done;

@@ -56,7 +56,8 @@ struct Recording {
   std::vector<OwnedBindings> bindings;
   std::vector<std::shared_ptr<OwnedBuffer>> scratch;
   Creations created;
-  bool ready = false;  // all of it is there
+  bool ready = false;     // all of it is there
+  bool has_room = false;  // so is memory for temporaries of kernels on the CPU
   // How words of the staging buffer move when the position grows by one; see decode_ahead.h.
   struct Move {
     uint32_t word = 0;

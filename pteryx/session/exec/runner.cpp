@@ -7,6 +7,7 @@
 
 #include "pteryx/ops/work.h"
 #include "pteryx/session/exec/inputs.h"
+#include "pteryx/session/host_scratch.h"
 
 namespace pteryx::exec {
 
@@ -110,6 +111,7 @@ Result<bool> Runner::proceed() {
     if (phase_ == Phase::kRecording) {
       PTERYX_ASSIGN(const bool there, recorder_.advance(block_, *recording_));
       if (!there) return false;
+      PTERYX_TRY(make_room());
       const PhaseTimer timer(request_.profiler, Profile::Phase::kWrites);
       PTERYX_TRY(transfer_.put_scalars(*recording_));
       step_ = 0;
@@ -185,10 +187,23 @@ Result<bool> Runner::take_step(const Block& b, const Step& s) {
   return transfer_.download(s.downloads, recording_->live, wanted_, request_.profiler);
 }
 
+// Live sizes may need more than the bound, for which there was room when the session was loaded.
+Status Runner::make_room() {
+  if (recording_->has_room || cpu_.pool == nullptr) return {};
+  const uint64_t bytes = host_scratch_bytes(graph_, layout_, layout_.blocks[block_],
+                                            recording_->live, *cpu_.pool, cpu_.precision);
+  if (!cpu_.memory->reserve(bytes)) {
+    return memory_error(fmt::format("running '{}': no memory left for {} bytes of temporaries",
+                                    graph_.method, bytes));
+  }
+  recording_->has_room = true;
+  return {};
+}
+
 Status Runner::run_on_cpu(const ops::Node& n) {
   if (cpu_.pool != nullptr && n.def().fast != nullptr) {
-    arena_.reset();
-    ops::CpuContext context{*cpu_.pool, arena_, cpu_.precision};
+    cpu_.memory->reset();
+    ops::CpuContext context{*cpu_.pool, *cpu_.memory, cpu_.precision};
     PTERYX_ASSIGN(const bool done, n.def().fast(n, *this, context));
     if (done) return {};
   }

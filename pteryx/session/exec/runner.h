@@ -39,6 +39,8 @@ struct RunRequest {
 // What nodes on the CPU run with; without threads they are computed by the references.
 struct CpuKernels {
   std::shared_ptr<cpu::Pool> pool;
+  // Of one call at a time, whichever method it is of.
+  std::shared_ptr<cpu::Arena> memory = std::make_shared<cpu::Arena>();
   Precision precision = Precision::kF32;
 };
 
@@ -85,6 +87,7 @@ class Runner final : public ops::Host {
   void collect_outputs();
   void end();
   Status failed(Status s);
+  Status make_room();
   Status run_on_cpu(const ops::Node& n);
   ops::HostTensor host(graph::ValueId id) const override;
   std::span<const Bytes> parts(graph::ValueId id) const override;
@@ -96,7 +99,6 @@ class Runner final : public ops::Host {
   Recorder& recorder_;
   Faults& faults_;
   CpuKernels cpu_;
-  cpu::Arena arena_;
   Staging staging_;
   Transfer transfer_;
 
