@@ -317,7 +317,7 @@ TEST(Product, OfFewerRowsTakesNoMoreMemory) {
     for (const WeightKind kind : {WeightKind::kLowFirst, WeightKind::kBytes, WeightKind::kF32}) {
       for (const Precision precision : {Precision::kF32, Precision::kF16}) {
         const Weight weight{.kind = kind, .n = 64, .k = 100'000, .group = 32};
-        for (const size_t m : {1, 4, 5, 300}) {
+        for (const size_t m : {size_t{1}, size_t{4}, size_t{5}, size_t{300}}) {
           const size_t prepared = most_prepared_bytes(weight, m, precision);
           const size_t scratch = scratch_bytes(weight, m, precision);
           for (size_t fewer = 0; fewer <= m; ++fewer) {

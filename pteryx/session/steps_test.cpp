@@ -152,7 +152,9 @@ TEST(Steps, EveryFormOfAModelGivesTheSameText) {
         Ids prompt = kPrompt;
         if (name.starts_with("llama")) {  // one token at a time
           for (int64_t i = 0; i < 4; ++i)
-            ASSERT_TRUE(blocking::feed(*steps, std::span(kPrompt).subspan(i, 1), i).ok());
+            ASSERT_TRUE(
+                blocking::feed(*steps, std::span(kPrompt).subspan(static_cast<size_t>(i), 1), i)
+                    .ok());
           prompt = {kPrompt.back()};
         }
         const auto read = static_cast<int64_t>(kPrompt.size() - prompt.size());

@@ -4,6 +4,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
@@ -12,13 +13,27 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "tests" / "fixtures" / "smollm2"
 
 
+def targets():
+    """Sets of instructions that this processor has; the one without any would take minutes."""
+    refused = subprocess.run([os.environ["PTERYX_CLI"], "ops"], env={**os.environ, "PTERYX_CPU_TARGET": "none"}, capture_output=True, text=True, check=False)
+    return [t for t in re.search(r"\((.*)\)", refused.stderr)[1].split(", ") if t != "EMU128"]
+
+
 class SmolLM2(unittest.TestCase):
     def test_knows_a_text_as_well_as_the_reference(self):
+        self.check()
+
+    def test_on_the_cpu(self):
+        for target in targets():
+            with self.subTest(target):
+                self.check("--device", "cpu", PTERYX_CPU_TARGET=target)
+
+    def check(self, *args, **environment):
         model = subprocess.run([ROOT / "tools" / "models" / "fetch"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()[-1]
         expected = json.loads((FIXTURES / "expected.json").read_text())
         with tempfile.TemporaryDirectory() as cache:
-            command = [os.environ["PTERYX_CLI"], "eval", model, "--text", FIXTURES / "text.txt", "--json"]
-            got = json.loads(subprocess.run(command, env={**os.environ, "PTERYX_CACHE": cache}, stdout=subprocess.PIPE, check=True).stdout)
+            command = [os.environ["PTERYX_CLI"], "eval", model, "--text", FIXTURES / "text.txt", "--json", *args]
+            got = json.loads(subprocess.run(command, env={**os.environ, **environment, "PTERYX_CACHE": cache}, stdout=subprocess.PIPE, check=True).stdout)
         self.assertEqual(got["ids"], expected["ids"])
         count = len(expected["top1"])
         self.assertGreaterEqual(count, 1000)

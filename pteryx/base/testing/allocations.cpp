@@ -17,6 +17,18 @@ namespace {
 thread_local bool counting = false;
 thread_local int counted = 0;
 
+}  // namespace
+
+// ThreadSanitizer has its own operator new: nothing is counted there.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define PTERYX_COUNTS_NOTHING
+#endif
+#endif
+
+#ifndef PTERYX_COUNTS_NOTHING
+namespace {
+
 // Whether the nearest caller outside the C++ library is this executable. The WebGPU library and its
 // drivers end up in this file's operator new, too.
 bool called_by_pteryx() {
@@ -85,6 +97,7 @@ void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
 void operator delete[](void* p, std::align_val_t) noexcept { std::free(p); }
 void operator delete(void* p, size_t, std::align_val_t) noexcept { std::free(p); }
 void operator delete[](void* p, size_t, std::align_val_t) noexcept { std::free(p); }
+#endif
 
 namespace pteryx::testing {
 
