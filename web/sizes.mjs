@@ -1,9 +1,9 @@
 // What a page loads of the package for a chat on a GPU, and how large it may be. SPDX-License-Identifier: BSD-3-Clause
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { gzipSync } from "node:zlib";
 
-/** Bytes of all files together: as they are, and each compressed by zlib at its best. */
-export const limits = { raw: 1_300_000, gzip: 450_000 };
+/** Bytes of all files together: as they are, and each compressed by zlib at its best. `converter`: what a GGUF file needs besides, as it is. */
+export const limits = { raw: 1_300_000, gzip: 450_000, converter: 250_000 };
 
 /** The package's scripts: `from` and what they import, each once. */
 async function scriptsOf(dist, from) {
@@ -18,7 +18,7 @@ async function scriptsOf(dist, from) {
   return [...found].sort();
 }
 
-/** Sizes of the files that `dist` has for a chat on a GPU, and their sum: `{ files: { NAME: [raw, gzip] }, raw, gzip }`. */
+/** Sizes of the files that `dist` has for a chat on a GPU, their sum, and the converter's: `{ files: { NAME: [raw, gzip] }, raw, gzip, converter }`. */
 export async function measure(dist) {
   const files = {};
   for (const name of ["pteryx.wasm", "kernels.bin", ...(await scriptsOf(dist, ["index.js", "worker.js"]))]) {
@@ -26,12 +26,16 @@ export async function measure(dist) {
     files[name] = [bytes.length, gzipSync(bytes, { level: 9 }).length];
   }
   const sum = (i) => Object.values(files).reduce((total, sizes) => total + sizes[i], 0);
-  return { files, raw: sum(0), gzip: sum(1) };
+  const { size: converter } = await stat(new URL("pteryx_convert.wasm", dist));
+  return { files, raw: sum(0), gzip: sum(1), converter };
 }
 
 /** What is too large, in sentences. */
-export function excess({ raw, gzip }) {
-  return [["bytes", raw, limits.raw], ["bytes compressed", gzip, limits.gzip]]
-    .filter(([, size, most]) => size > most)
-    .map(([what, size, most]) => `a chat on a GPU loads ${size} ${what}: expected at most ${most}`);
+export function excess({ raw, gzip, converter }) {
+  return [
+    ["a chat on a GPU loads", "bytes", raw, limits.raw], ["a chat on a GPU loads", "bytes compressed", gzip, limits.gzip],
+    ["a GGUF file loads a converter of", "bytes", converter, limits.converter],
+  ]
+    .filter(([, , size, most]) => size > most)
+    .map(([who, what, size, most]) => `${who} ${size} ${what}: expected at most ${most}`);
 }

@@ -23,18 +23,37 @@ export interface Connection {
 class DirectConnection implements Connection {
   readonly #service = new Service();
   async call<Name extends CallName>(name: Name, args: Parameters<ServiceCalls[Name]>, signal?: AbortSignal, emit?: Emit): Promise<Value<Name>> {
+    const controller = new AbortController();
+    const abort = (): void => controller.abort(signal?.reason);
+    if (signal?.aborted === true) abort();
+    signal?.addEventListener("abort", abort);
+    const thrown: unknown[] = [];
     try {
-      return await this.#service.call(name, args, signal ?? new AbortController().signal, emit ?? (() => undefined));
+      // What the caller's function throws ends the call, and does not reach the module that is in the midst of it.
+      const value = await this.#service.call(name, args, controller, (event) => {
+        try {
+          if (thrown.length === 0) emit?.(event);
+        } catch (error) {
+          thrown.push(error);
+          abort();
+        }
+      });
+      if (thrown.length === 0) return value;
     } catch (error) {
-      throw asPteryxError(error);
+      if (thrown.length === 0) throw asPteryxError(error);
+    } finally {
+      signal?.removeEventListener("abort", abort);
     }
+    throw thrown[0];
   }
-  close(): void {}
+  close(): void {
+    this.#service.call("dispose", [], new AbortController(), () => undefined).catch(() => undefined);
+  }
 }
 
 interface Pending {
   readonly resolve: (value: unknown) => void;
-  readonly reject: (error: PteryxError) => void;
+  readonly reject: (error: unknown) => void;
   readonly emit: Emit;
   readonly forget: () => void;
 }
@@ -44,6 +63,7 @@ class WorkerConnection implements Connection {
   readonly #pending = new Map<number, Pending>();
   #last = 0;
   #ended: PteryxError | undefined;
+  #started = false;
 
   constructor(readonly worker: Worker) {
     worker.addEventListener("message", (event: MessageEvent<FromWorker>) => this.#receive(event.data));
@@ -60,7 +80,11 @@ class WorkerConnection implements Connection {
     return new Promise((resolve, reject) => {
       if (this.#ended !== undefined) return reject(this.#ended);
       const id = ++this.#last;
-      const cancel = (): void => this.#send({ cancel: id });
+      const cancel = (): void => {
+        // A worker that nothing came from may still wait for its script.
+        if (this.#started) this.#send({ cancel: id });
+        else this.#end(new PteryxError("cancelled", `'${name}' was cancelled`));
+      };
       const forget = (): void => signal?.removeEventListener("abort", cancel);
       this.#pending.set(id, { resolve: resolve as (value: unknown) => void, reject, emit: emit ?? (() => undefined), forget });
       try {
@@ -82,11 +106,24 @@ class WorkerConnection implements Connection {
     this.worker.postMessage(message);
   }
   #receive(message: FromWorker): void {
+    this.#started = true;
     const pending = this.#pending.get(message.id);
     if (pending === undefined) return;
-    if ("event" in message) return pending.emit(message.event);
-    this.#pending.delete(message.id);
-    pending.forget();
+    const settle = (): void => {
+      this.#pending.delete(message.id);
+      pending.forget();
+    };
+    if ("event" in message) {
+      try {
+        return pending.emit(message.event);
+      } catch (error) {
+        // The caller's function threw.
+        this.#send({ cancel: message.id });
+        settle();
+        return pending.reject(error);
+      }
+    }
+    settle();
     if ("error" in message) pending.reject(new PteryxError(message.error.code, message.error.message));
     else pending.resolve(message.value);
   }

@@ -44,6 +44,11 @@ export class PteryxError extends Error {
   }
 }
 
+/** Whether an exception of JavaScript's own, or what the module stopped with, says that an allocation failed. */
+export function isOutOfMemory(error: unknown): boolean {
+  return /bad_alloc|allocation (failed|size)|out of memory/i.test(String(error));
+}
+
 /** A part of the package that could not be loaded: `network` if the browser says that it is offline, otherwise `wasm`. */
 export function missingPart(what: string, why: string, cause?: unknown): PteryxError {
   const offline = (globalThis.navigator as Navigator | undefined)?.onLine === false;

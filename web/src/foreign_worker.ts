@@ -10,5 +10,9 @@ export function startForeignWorker(script: string, name: string): Worker | undef
   // Not in one expression, because bundlers would look for it.
   address.pathname = address.pathname.replace(/[^/]*$/, script);
   const code = new Blob([`import ${JSON.stringify(address.href)};`], { type: "text/javascript" });
-  return new Worker(URL.createObjectURL(code), { type: "module", name });
+  const url = URL.createObjectURL(code);
+  const worker = new Worker(url, { type: "module", name });
+  // Once it runs, or cannot, its script is not needed any more.
+  for (const event of ["message", "error"]) worker.addEventListener(event, () => URL.revokeObjectURL(url));
+  return worker;
 }

@@ -1,5 +1,6 @@
 // A text that is being made, as an iterator. SPDX-License-Identifier: BSD-3-Clause
 import type { Emit } from "./engine/service.js";
+import { PteryxError } from "./errors.js";
 import type { GenerateOptions, GenerateResult, Generation, Piece } from "./types.js";
 
 type Start = (options: Omit<GenerateOptions, "signal" | "onPrompt">, signal: AbortSignal, emit: Emit) => Promise<GenerateResult>;
@@ -14,6 +15,7 @@ export function startGeneration(start: Start, options: GenerateOptions): Generat
 
   const pieces: Piece[] = [];
   let over = false;
+  let reading = false;
   let failure: unknown;
   let resume: (() => void) | undefined;
   const tell = (): void => {
@@ -34,6 +36,8 @@ export function startGeneration(start: Start, options: GenerateOptions): Generat
   result.then(() => end(), end);
 
   async function* iterate(): AsyncGenerator<Piece, void, undefined> {
+    if (reading) throw new PteryxError("invalid-argument", "another loop is reading this text");
+    reading = true;
     try {
       for (;;) {
         while (pieces.length > 0) yield pieces.shift()!;
@@ -42,6 +46,7 @@ export function startGeneration(start: Start, options: GenerateOptions): Generat
         await new Promise<void>((resolve) => (resume = resolve));
       }
     } finally {
+      reading = false;
       abort();
     }
   }

@@ -6,6 +6,7 @@ import type { ModuleAddresses } from "./engine/modules.js";
 import { PteryxError } from "./errors.js";
 import { baseAddress } from "./platform.js";
 import { startGeneration } from "./generation.js";
+import { askPersistence } from "./source/cache.js";
 import { isCacheEntry } from "./source/open_input.js";
 import type {
   DeviceInfo, GenerateOptions, Generation, Input, InputValue, InspectOptions, LoadOptions, Message, Model, ModelInfo, ModelOptions, Outputs, Program, ProgramInfo, ProgramReport, RunOptions, Sequence,
@@ -41,6 +42,7 @@ function loadCall(kind: "program" | "model", input: Input, options: ModelOptions
 function progressTo({ onProgress }: Pick<LoadOptions, "onProgress">): (event: ServiceEvent) => void {
   return (event) => {
     if ("progress" in event) onProgress?.(event.progress);
+    if ("keep" in event) void askPersistence(); // which only pages can
   };
 }
 

@@ -158,7 +158,7 @@ export interface Program {
   reset(): Promise<void>;
   /** The device's current state and memory use. */
   device(): Promise<DeviceInfo>;
-  /** Frees all its resources. */
+  /** Stops what runs and frees all its resources. */
   dispose(): Promise<void>;
 }
 
@@ -236,7 +236,7 @@ export interface GenerateResult {
   readonly hostMsPerToken: number;
 }
 
-/** Text being generated: `for await` yields its pieces, `result` resolves when it ends. Leaving the loop stops generation. */
+/** Text being generated: `for await` yields its pieces, `result` resolves when it ends. One loop at a time; leaving it stops generation. */
 export interface Generation extends AsyncIterable<Piece> {
   /** Resolves at the end, even if nobody iterates. */
   readonly result: Promise<GenerateResult>;
@@ -282,8 +282,10 @@ export interface Model extends Sequence {
   decode(tokens: readonly number[]): Promise<string>;
   /** The device's current state and memory use. */
   device(): Promise<DeviceInfo>;
-  /** After the code `device-lost`: loads the model again, on a new device; sequences can be continued. */
+  /** After the code `device-lost`: loads the model again, on a new device; sequences can be continued. If it fails, it can be called again. */
   recover(options?: { readonly signal?: AbortSignal; readonly onProgress?: (progress: Progress) => void }): Promise<void>;
+  /** Stops what runs and frees all its resources. */
+  dispose(): Promise<void>;
 }
 
 /** What a program holds and how it would run here. See `inspectProgram`. */

@@ -14,7 +14,7 @@ addEventListener("message", (event: MessageEvent<ToWorker>) => {
   const controller = new AbortController();
   calls.set(id, controller);
   service
-    .call(name, args as never, controller.signal, (happened) => send({ id, event: happened }))
+    .call(name, args as never, controller, (happened) => send({ id, event: happened }))
     .then(
       (value) => send({ id, value }),
       (error: unknown) => {

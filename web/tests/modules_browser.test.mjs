@@ -123,3 +123,23 @@ test("a package on another origin, such as a CDN, has its worker and its threads
   assert.deepEqual(two.value, { text: one.value.text, threads: 2 });
   assert.deepEqual(two.parts, ["pteryx_cpu_threads.wasm", "thread.js"]);
 });
+
+test("scripts of workers that a package on another origin makes are let go of", async () => {
+  isolated.file("/stranger.html", { body: Buffer.from("<!doctype html><title>stranger</title>"), type: "text/html" });
+  const { value } = await loaded(isolated, async (from) => {
+    const { loadProgram } = await import(`${from}/web/dist/index.js`);
+    const made = [];
+    const { createObjectURL, revokeObjectURL } = URL;
+    URL.createObjectURL = (blob) => made.push(createObjectURL(blob)) && made.at(-1);
+    URL.revokeObjectURL = (url) => {
+      revokeObjectURL(url);
+      if (made.includes(url)) made.splice(made.indexOf(url), 1);
+    };
+    const program = await loadProgram("/tests/fixtures/ops/add.pte", { cache: false, device: "cpu", threads: 2, worker: false });
+    const here = made.length; // of the thread that this page started
+    await program.dispose();
+    await (await loadProgram("/tests/fixtures/ops/add.pte", { cache: false, device: "cpu" })).dispose();
+    return [here, made.length];
+  }, cdn.origin, { from: cdn, at: "/stranger.html" });
+  assert.deepEqual(value, [0, 0]);
+});

@@ -14,6 +14,7 @@ beforeEach(async () => {
   await site.forget();
   model.bytesPerSecond = undefined;
   site.server.clearLog();
+  await site.inWorker(null);
 });
 
 const kSent = () => site.server.requests("/chat.pte").reduce((sum, request) => sum + request.sent, 0);
@@ -126,6 +127,71 @@ test("Escape and the button stop an answer, which stays", async () => {
   await chat.ask(page, "Again");
   await chat.answer(page);
   assert.equal(await page.locator(".turn").count(), 6);
+  await page.close();
+});
+
+/** In the worker: an answer to a question with "slowly" in it stays at its first words until the page says "go". */
+const answerSlowly = () => {
+  const slow = new Set();
+  const held = [];
+  let pieces = 0;
+  const post = self.postMessage.bind(self);
+  addEventListener("message", ({ data }) => data.name === "generate" && data.args[0].prompt.messages.at(-1).content.includes("slowly") && slow.add(data.id));
+  self.postMessage = (message) => {
+    if (slow.has(message.id) && pieces++ >= 20) held.push(message);
+    else post(message);
+  };
+  new BroadcastChannel("answers").onmessage = () => {
+    slow.clear();
+    for (const message of held.splice(0)) post(message);
+  };
+};
+const goOn = async (page) => {
+  await page.evaluate(() => new BroadcastChannel("answers").postMessage("go"));
+  // What was held arrives.
+  await page.waitForTimeout(200);
+};
+/** A page on which an answer has only begun. */
+async function answering() {
+  await site.inWorker(answerSlowly);
+  const page = await talk();
+  await chat.ask(page, "Speak slowly");
+  await page.waitForFunction(() => document.querySelector(".answer.writing .markdown")?.innerText.length > 5);
+  return page;
+}
+const kept = (page) => page.evaluate(() => JSON.parse(localStorage.getItem("pteryx.turns"))?.map((turn) => turn?.role));
+
+test("a new chat in the middle of an answer has nothing of it", async () => {
+  const page = await answering();
+  await page.getByRole("button", { name: "New chat" }).click();
+  assert.equal(await page.locator(".turn").count(), 0);
+  await chat.ask(page, "Hello there");
+  const answer = await chat.answer(page, 10_000);
+  await goOn(page);
+  assert.deepEqual(await page.locator(".question .bubble").allInnerTexts(), ["Hello there"]);
+  assert.equal(await page.locator(".answer .markdown").innerText(), answer);
+  assert.deepEqual(await kept(page), ["user", "assistant"]);
+  await page.getByRole("button", { name: "New chat" }).click();
+  await chat.ask(page, "Hello there");
+  assert.equal(await chat.answer(page), answer, "it was asked as the first question");
+  assert.deepEqual(page.problems, []);
+  await page.close();
+});
+
+test("another model in the middle of an answer: what was written stays", async () => {
+  const page = await answering();
+  const begun = await page.locator(".answer .markdown").innerText();
+  await page.getByRole("button", { name: "Change model" }).click();
+  await page.locator(".cache li").getByRole("button", { name: "Load chat.pte" }).click();
+  await page.locator(".model-panel").waitFor({ state: "hidden" });
+  assert.equal(await page.locator(".answer .markdown").innerText(), begun);
+  assert.ok(await page.getByRole("button", { name: "Regenerate" }).isVisible());
+  assert.ok(await page.getByRole("button", { name: "Send" }).isVisible());
+  await goOn(page);
+  await chat.ask(page, "Hello there");
+  await chat.answer(page);
+  assert.deepEqual(await kept(page), ["user", "assistant", "user", "assistant"]);
+  assert.deepEqual(page.problems, []);
   await page.close();
 });
 

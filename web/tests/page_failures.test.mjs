@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, beforeEach, test } from "node:test";
-import { chat, failure, fixture, screenshot, startPage } from "./support/page.mjs";
+import { chat, drop, failure, fixture, screenshot, startPage } from "./support/page.mjs";
 import { png } from "./support/pictures.mjs";
 
 let site;
@@ -213,6 +213,49 @@ test("neither WebGPU nor SIMD: what to do", async () => {
   } finally {
     await old.close();
   }
+});
+
+test("a view whose script cannot be fetched: said in its tab, and it opens once the server is back", async () => {
+  const page = await site.open();
+  await page.route(/chunks\/(inspect|run)_view/, (route) => route.abort());
+  for (const tab of ["inspect", "run"]) {
+    await page.click(`#tab-${tab}`);
+    const { code, text } = await failure(page, `#panel-${tab}`);
+    assert.equal(code, "wasm");
+    assert.match(text, /a script of this page could not be loaded/);
+    await drop(page, [{ name: "chat.pte", body: program }]);
+    await page.waitForTimeout(200);
+    assert.equal(await page.locator(`#panel-${tab} .card.error`).count(), 1);
+  }
+  assert.deepEqual(page.problems, []);
+  await page.unroute(/chunks\/(inspect|run)_view/);
+  await page.locator("#panel-run").getByRole("button", { name: "Reload the page" }).click();
+  await page.getByRole("heading", { name: "Run a program" }).waitFor();
+  await page.close();
+});
+
+test("a cached model that cannot be deleted: why, and trying again works", async () => {
+  const page = await site.open();
+  await chat.load(page, "chat.pte");
+  await chat.ready(page);
+  await page.getByRole("button", { name: "Change model" }).click();
+  const row = page.locator(".cache li");
+  await row.waitFor();
+  await page.evaluate(() => {
+    const { removeEntry } = FileSystemDirectoryHandle.prototype;
+    FileSystemDirectoryHandle.prototype.removeEntry = async () => {
+      FileSystemDirectoryHandle.prototype.removeEntry = removeEntry;
+      throw new DOMException("The disk is gone", "UnknownError");
+    };
+  });
+  await row.getByRole("button", { name: "Delete chat.pte" }).click();
+  const { code, text, card } = await failure(page, ".cache");
+  assert.equal(code, "io");
+  assert.match(text, /The disk is gone/);
+  await card.getByRole("button", { name: "Try again" }).click();
+  await row.waitFor({ state: "detached" });
+  assert.deepEqual(page.problems, []);
+  await page.close();
 });
 
 test("every failure has its own words and a way on", async () => {

@@ -1,28 +1,20 @@
 // The page on Chromium's software GPU: a chat, a GPU that is lost, that is full, and that lacks something. SPDX-License-Identifier: BSD-3-Clause
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
 import { after, before, beforeEach, test } from "node:test";
 import { chat, failure, fixture, screenshot, startPage } from "./support/page.mjs";
 
 let site;
 let program;
-let worker;
 before(async () => {
   site = await startPage({ webgpu: true });
   program = await fixture("web/chat.pte");
-  worker = await readFile(new URL("../dist/worker.js", import.meta.url), "utf8");
 });
 after(() => site?.close());
 beforeEach(async () => {
   await site.forget();
   site.server.file("/chat.pte", { body: program });
-  site.server.remove("/pteryx/worker.js");
+  await site.inWorker(null);
 });
-
-/** Runs a script in the package's worker before it: a browser with another GPU. */
-function inWorker(script) {
-  site.server.file("/pteryx/worker.js", { body: Buffer.from(`(${script})();${worker}`), type: "text/javascript" });
-}
 
 test("a chat on the GPU outlives the GPU's crash, in the middle of an answer", async () => {
   const page = await site.open();
@@ -69,8 +61,89 @@ test("a chat on the GPU outlives the GPU's crash, in the middle of an answer", a
   await page.close();
 });
 
+/** In the worker: on "lose" the GPU is gone, and whoever asks for one waits for "back" or is told that there is "none". */
+const loseGpu = () => {
+  const channel = new BroadcastChannel("gpu");
+  const devices = [];
+  const { requestAdapter } = GPU.prototype;
+  const { requestDevice } = GPUAdapter.prototype;
+  let word = "back";
+  channel.addEventListener("message", ({ data }) => {
+    word = data;
+    if (word === "lose") for (const device of devices.splice(0)) device.destroy();
+  });
+  GPU.prototype.requestAdapter = async function (...options) {
+    while (word === "lose") await new Promise((resolve) => channel.addEventListener("message", resolve, { once: true }));
+    return word === "none" ? null : requestAdapter.apply(this, options);
+  };
+  GPUAdapter.prototype.requestDevice = async function (...options) {
+    const device = await requestDevice.apply(this, options);
+    devices.push(device);
+    return device;
+  };
+};
+const tellGpu = (page, ...words) => page.evaluate((list) => {
+  const channel = new BroadcastChannel("gpu");
+  for (const word of list) channel.postMessage(word);
+}, words);
+
+/** A page with a model on a GPU that `tellGpu` can take away. */
+async function onGpu() {
+  await site.inWorker(loseGpu);
+  const page = await site.open();
+  await chat.load(page, "chat.pte", "gpu");
+  await chat.ready(page);
+  await chat.settings(page, { Temperature: 0, "Maximum answer length": 12 });
+  return page;
+}
+
+test("a GPU that does not come back: the CPU goes on with the conversation", async () => {
+  const page = await onGpu();
+  await chat.ask(page, "Hello there");
+  const first = await chat.answer(page);
+  await tellGpu(page, "lose", "none");
+  await chat.ask(page, "And then?");
+  const lost = await failure(page, ".answer");
+  assert.equal(lost.code, "device-lost");
+  await lost.card.getByRole("button", { name: "Restart the GPU" }).click();
+  for (const again of [true, false]) {
+    const { code, card } = await failure(page, ".recovery");
+    assert.equal(code, "no-device");
+    assert.match(await page.getByLabel("Your message").getAttribute("placeholder"), /GPU is not running/);
+    await screenshot(page, "failure-no-restart");
+    if (again) await card.getByRole("button", { name: "Try again" }).click();
+    else await card.getByRole("button", { name: "Run on the CPU" }).click();
+  }
+  await page.locator(".device-facts", { hasText: /^CPU/ }).waitFor();
+  await page.locator(".turn").nth(3).waitFor();
+  assert.ok((await chat.answer(page)).length > 0);
+  assert.equal(await page.locator(".recovery").innerText(), "");
+  assert.deepEqual(await page.locator(".question .bubble").allInnerTexts(), ["Hello there", "And then?"]);
+  assert.equal(await page.locator(".answer .markdown").first().innerText(), first);
+  assert.deepEqual(page.problems, []);
+  await page.close();
+});
+
+test("a new chat while the GPU restarts: progress stays in sight, and nothing is asked by itself", async () => {
+  const page = await onGpu();
+  await tellGpu(page, "lose");
+  await chat.ask(page, "Hello there");
+  const { card } = await failure(page, ".answer");
+  await card.getByRole("button", { name: "Restart the GPU" }).click();
+  await page.getByRole("button", { name: "New chat" }).click();
+  assert.ok(await page.getByRole("region", { name: "Restarting the GPU" }).isVisible());
+  assert.equal(await page.locator(".turn, .starters").count(), 0);
+  await tellGpu(page, "back");
+  await page.locator(".starters").waitFor();
+  await chat.ask(page, "Hello again");
+  assert.ok((await chat.answer(page)).length > 0);
+  assert.deepEqual(await page.locator(".question .bubble").allInnerTexts(), ["Hello again"]);
+  assert.deepEqual(page.problems, []);
+  await page.close();
+});
+
 test("a GPU without memory: said as such, and the CPU is offered", async () => {
-  inWorker(() => {
+  await site.inWorker(() => {
     // The GPU has no room for the first large buffer, as the browser would say it.
     const pop = GPUDevice.prototype.popErrorScope;
     const scopes = new WeakMap();
@@ -98,7 +171,7 @@ test("a GPU without memory: said as such, and the CPU is offered", async () => {
 });
 
 test("operators and limits that this GPU lacks: all at once, before the weights are fetched", async () => {
-  inWorker(() => {
+  await site.inWorker(() => {
     const kSmall = 16384;
     for (const name of ["maxStorageBufferBindingSize", "maxBufferSize"]) Object.defineProperty(GPUSupportedLimits.prototype, name, { get: () => kSmall });
   });

@@ -267,6 +267,24 @@ test("a signal ends everything at once", async () => {
   await assert.rejects(open(serve("/never.pte", { stallAfter: 64 * 1024, encoding: "chunked" }), { signal: stalled.signal }), fails("cancelled", /cancelled/));
 });
 
+test("nothing of the newest systems is needed: AbortSignal.any and URL.canParse", async () => {
+  const { any } = AbortSignal;
+  const { canParse } = URL;
+  delete AbortSignal.any;
+  delete URL.canParse;
+  try {
+    const controller = new AbortController();
+    const source = await open(serve("/old.pte", { bytesPerSecond: 4 * MIB }), { signal: controller.signal });
+    assertSame(await source.read(0, 64), body.subarray(0, 64));
+    setTimeout(() => controller.abort(), 50);
+    await assert.rejects(readAll(source), fails("cancelled", /cancelled/));
+    await assert.rejects(open("http://", {}), fails("invalid-argument", /is no address/));
+  } finally {
+    AbortSignal.any = any;
+    URL.canParse = canParse;
+  }
+});
+
 test("what is no model is named by its first bytes", async () => {
   const cases = {
     "<!DOCTYPE html><html>": "a web page", "  <html>": "a web page", "version https://git-lfs.github.com/spec/v1\noid": "a Git LFS pointer",

@@ -16,7 +16,7 @@ export const kErrorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
   "no-device": {
     title: "No device can run this model",
     next: "The message below says what is missing. Update the browser, open this page in a current Chrome, Edge, Firefox or Safari, or run on the CPU.",
-    remedies: ["use-cpu"],
+    remedies: ["use-cpu", "retry"],
   },
   "device-lost": {
     title: "The GPU was reset",

@@ -1,5 +1,6 @@
 // What the page opens. SPDX-License-Identifier: BSD-3-Clause
 
+import { PteryxError } from "../../src/errors.ts";
 import type { CacheEntry, Input } from "../../src/index.ts";
 import { nameOfUrl } from "./format.ts";
 
@@ -11,7 +12,19 @@ export function nameOf(input: PageInput): string {
   return input instanceof File ? input.name : input.url;
 }
 
-/** As the package takes it. */
+/** An address in full; null where it is none. */
+export function addressOf(text: string): URL | null {
+  try {
+    return new URL(text, document.baseURI);
+  } catch {
+    return null;
+  }
+}
+
+/** As the package takes it. Throws `invalid-argument` where an address is none. */
 export function packageInput(input: PageInput): Input {
-  return typeof input === "string" ? new URL(input, document.baseURI) : input;
+  if (typeof input !== "string") return input;
+  const address = addressOf(input);
+  if (!address) throw new PteryxError("invalid-argument", `'${input}' is not an address`);
+  return address;
 }

@@ -1,11 +1,13 @@
 // The page: three views, one header. SPDX-License-Identifier: BSD-3-Clause
 
 import { hasSimd } from "../../src/engine/simd.ts";
-import { PteryxError } from "../../src/errors.ts";
+import { missingPart } from "../../src/errors.ts";
+import type { CacheEntry } from "../../src/index.ts";
 import { ChatView } from "./chat/chat_view.ts";
 import { byId, el, icon } from "./dom.ts";
-import type { PageInput } from "./input.ts";
-import { listenForFiles } from "./shell/drop.ts";
+import { loadEngine } from "./engine.ts";
+import { addressOf, type PageInput } from "./input.ts";
+import { listenForFiles, sortFiles } from "./shell/drop.ts";
 import { errorCard } from "./shell/error_card.ts";
 import { type TabName, Tabs } from "./shell/tabs.ts";
 import { openStore, readLastModel, readString } from "./storage.ts";
@@ -21,19 +23,21 @@ const inspectView = once(async () => new (await import("./inspect/inspect_view.t
 const runView = once(async () => new (await import("./run/run_view.ts")).RunView(openInspect));
 const chat = new ChatView(local, session, openInspect);
 
-tabs.onShow((tab) => void openTab(tab));
-void openTab(tabs.active);
-listenForFiles(
-  () => ({ chat: "Drop a model to chat with it", inspect: "Drop a program to inspect it", run: "Drop a program, a picture or .npy files" })[tabs.active],
-  (files) => {
-    if (tabs.active === "run") void runView().then((view) => view.take(files));
-    else if (tabs.active === "inspect") void inspectView().then((view) => view.take(files));
-    else void chat.panel.load(files[0]!);
-  });
+tabs.onShow(openTab);
+openTab(tabs.active);
+listenForFiles({
+  describe: () => ({ chat: "Drop a model to chat with it", inspect: "Drop a program to inspect it", run: "Drop a program, a picture or .npy files" })[tabs.active],
+  takesPasted: (file) => ({ chat: false, inspect: /\.ptd$/i.test(file.name), run: true })[tabs.active],
+  accept: (files) => {
+    if (tabs.active === "run") void withView("run", runView, (view) => view.take(files));
+    else if (tabs.active === "inspect") void withView("inspect", inspectView, (view) => view.take(files));
+    else void chat.panel.load(sortFiles(files).program ?? files[0]!);
+  },
+});
 
 themeButton();
 void describeDevice();
-openModel();
+void openModel();
 
 function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | null = null;
@@ -43,24 +47,35 @@ function once<T>(make: () => Promise<T>): () => Promise<T> {
   }));
 }
 
-async function openTab(tab: TabName): Promise<void> {
+/** Does something with the view of a tab; what fails, such as fetching its script, is shown in the tab. */
+async function withView<View>(tab: TabName, open: () => Promise<View>, act: (view: View) => unknown = () => undefined): Promise<void> {
+  const panel = byId(`panel-${tab}`);
+  const clear = (): void => panel.querySelector(":scope > .failed")?.remove();
   try {
-    if (tab === "inspect") await inspectView();
-    if (tab === "run") await runView();
+    const view = await open().catch((error: unknown) => {
+      throw missingPart("a script of this page", `could not be loaded: ${String(error)}`, error);
+    });
+    clear();
+    await act(view);
   } catch (error) {
-    const missing = new PteryxError("wasm", `a script of this page could not be loaded: ${String(error)}`);
-    byId(`panel-${tab}`).replaceChildren(el("div", { class: "page" }, errorCard(missing)));
+    clear();
+    panel.append(el("div", { class: "page failed" }, errorCard(error, { retry: () => void withView(tab, open, act) })));
   }
+}
+
+function openTab(tab: TabName): void {
+  if (tab === "inspect") void withView(tab, inspectView);
+  if (tab === "run") void withView(tab, runView);
 }
 
 function openInspect(input: PageInput, device: string, data?: readonly File[]): void {
   tabs.show("inspect");
-  void inspectView().then((view) => view.inspect(input, data, device));
+  void withView("inspect", inspectView, (view) => view.inspect(input, data, device));
 }
 
 function openRun(input: PageInput, data?: readonly File[]): void {
   tabs.show("run");
-  void runView().then((view) => view.load(input, data));
+  void withView("run", runView, (view) => view.load(input, data));
 }
 
 function themeButton(): void {
@@ -112,18 +127,27 @@ async function describeDevice(): Promise<void> {
     el("button", { type: "button", class: "quiet", "aria-label": "Dismiss: no WebGPU", onclick: dismiss }, "Dismiss")));
 }
 
-/** The model that the address names; else, after a reload, the one that was in use. */
-function openModel(): void {
+/** The model that a link names, if it may be loaded without asking; else, after a reload, the one that was in use. */
+async function openModel(): Promise<void> {
   const named = new URLSearchParams(location.search).get("model");
-  const last = session.get("model", readLastModel);
+  const last = session.get("model", readLastModel)?.url;
   // A load that ended the tab is not repeated by itself.
   const crashed = session.get("loading", readString);
-  const url = named ?? last?.url;
-  if (!url || crashed === url) {
-    session.set("loading", null);
-    chat.panel.refresh();
-    return;
+  session.set("loading", null);
+  const url = named ?? last;
+  if (!url || crashed === url) return chat.panel.refresh();
+  if (named) {
+    const address = addressOf(named);
+    const trusted = address && (address.origin === location.origin || address.href === last);
+    const cached = trusted ? null : await findCached(address);
+    if (!trusted && !cached?.complete) return chat.panel.offer(named, cached?.size);
   }
   session.set("loading", url);
-  void chat.panel.load(url).finally(() => session.set("loading", null));
+  await chat.panel.load(url);
+  session.set("loading", null);
+}
+
+async function findCached(address: URL | null): Promise<CacheEntry | undefined> {
+  const list = await loadEngine().then(({ cache }) => cache.list()).catch(() => []);
+  return list.find((entry) => entry.url === address?.href);
 }

@@ -61,7 +61,7 @@ export async function convertGguf(source: OpenSource, options: ConvertOptions): 
   if (!hasSimd()) throw new PteryxError("unsupported", `${source.name}: WebAssembly has no SIMD here, which converting a GGUF file needs. Convert it with pteryx convert first`);
   let job = 0;
   const output = new Output(() => options.createWriter(wasm.call("convert_bytes", job)));
-  const wasm = await Wasm.instantiate(await compileModule(options.module), {
+  const wasm = await Wasm.instantiate(await compileModule(options.module, options.signal), {
     more: (host) => ({
       output_write: (_: number, offset: number, address: number, size: number): void => output.add(offset, host.memory.view(address, size).slice()),
     }),

@@ -18,7 +18,7 @@ export interface GgufOptions extends OpenOptions {
   /** The address of the converter's WebAssembly module. */
   readonly converter: URL;
   /** In Node: the folder where conversions are kept; none: they are temporary files. */
-  readonly cacheFolder?: string;
+  readonly cacheFolder?: string | undefined;
   readonly onConvert?: (doneBytes: number, totalBytes: number) => void;
 }
 

@@ -1,6 +1,7 @@
 // One program or model on one device: the module and the GPU that it runs on. SPDX-License-Identifier: BSD-3-Clause
 import type { ByteSource } from "../byte_source.js";
 import { PteryxError } from "../errors.js";
+import { untilAborted } from "../source/cancel.js";
 import type { DeviceInfo, GenerateOptions, GenerateResult, InputValue, LoadOptions, Message, MethodInfo, ModelInfo, Outputs, Piece, ProgramInfo, ProgramReport } from "../types.js";
 import { openGpu, type OpenGpu } from "./gpu_device.js";
 import { hasSimd, requireSimd } from "./simd.js";
@@ -13,12 +14,13 @@ export interface EngineOptions {
   readonly device: "auto" | "gpu" | "cpu";
   readonly gpu: GPU | undefined;
   readonly modules: ModuleAddresses;
+  readonly signal: AbortSignal;
   /** Of the CPU's kernels; unless told, as many as pay. */
-  readonly threads?: number;
+  readonly threads?: number | undefined;
   /** On a GPU: with all operators, and kernels for the CPU. */
   readonly all?: boolean;
   /** Capabilities to leave unused, for tests. */
-  readonly disable?: string;
+  readonly disable?: string | undefined;
 }
 
 /** What is loaded, from where. */
@@ -89,12 +91,20 @@ export class Engine {
   static async open(options: EngineOptions): Promise<Engine> {
     const fallback: string[] = [];
     const gpu = await chooseGpu(options, fallback);
-    const module = await (gpu === undefined ? openCpuModule(options.modules, options.threads) : openGpuModule(options.modules, options.all ?? false));
-    const { wasm } = module;
-    const device = gpu === undefined
-      ? wasm.check("device_open_cpu")
-      : wasm.checkText("device_open_gpu", [wasm.gpus.add(gpu.device)], JSON.stringify(gpu.description));
-    return new Engine(module, device, gpu, fallback);
+    const { modules, threads, all = false, signal } = options;
+    const opening = gpu === undefined ? openCpuModule(modules, threads, signal) : openGpuModule(modules, all, signal);
+    try {
+      const module = await Promise.race([opening, untilAborted("the package's files", signal)]);
+      const { wasm } = module;
+      const device = gpu === undefined
+        ? wasm.check("device_open_cpu")
+        : wasm.checkText("device_open_gpu", [wasm.gpus.add(gpu.device)], JSON.stringify(gpu.description));
+      return new Engine(module, device, gpu, fallback);
+    } catch (error) {
+      opening.then((module) => module.close()).catch(() => undefined);
+      gpu?.device.destroy();
+      throw error;
+    }
   }
 
   info(): DeviceInfo {
@@ -115,9 +125,14 @@ export class Engine {
     return this.wasm.json() as Record<string, number>;
   }
   close(): void {
-    this.wasm.call("device_close", this.device);
+    try {
+      this.wasm.call("device_close", this.device);
+    } catch {
+      // The module stopped for good, such as without memory: all that it held goes with it.
+    }
     this.wasm.sources.close();
     this.module.close();
+    this.gpu?.device.destroy();
   }
 
   /** A handle of what is loaded. */

@@ -1,4 +1,5 @@
 // The GPUDevice as the module uses it: objects by number, one call for a recorded span. SPDX-License-Identifier: BSD-3-Clause
+import { PteryxError } from "../errors.js";
 import { Answer, type Host } from "./host.js";
 import type { Sources } from "./source_imports.js";
 import { Uploads } from "./uploads.js";
@@ -32,6 +33,8 @@ const kMapRead = 0x1;
 const kSlot = 0xfffff;
 const kDispatchWords = 5;
 const kCopyWords = 10;
+// What fails because the device is lost may fail so long before that is told.
+const kLossMs = 200;
 
 /** One GPUDevice and its objects. */
 class Gpu {
@@ -57,18 +60,23 @@ class Gpu {
       host.wake();
     });
     void device.lost.then((info) => {
-      this.lost = info.message || info.reason || "no reason was given";
+      this.lost = `the GPU device is lost: ${info.message || info.reason || "no reason was given"}`;
       host.wake();
     });
   }
 
   /** The first error that nobody asked for; of a lost device always. */
   takeError(): number {
-    if (this.lost !== undefined) return this.host.fail(Answer.device, `the GPU device is lost: ${this.lost}`);
+    if (this.lost !== undefined) return this.host.fail(Answer.device, this.lost);
     const error = this.error;
     if (error === undefined) return Answer.done;
     this.error = undefined;
     return this.host.fail(error.code, error.message);
+  }
+  /** What is to be said of a promise of the device that was rejected with this. */
+  async explain(error: unknown): Promise<string> {
+    await Promise.race([this.device.lost, new Promise((resolve) => setTimeout(resolve, kLossMs))]);
+    return this.lost ?? String(error);
   }
 
   createBuffer(id: number, size: number, kind: number, label: string): void {
@@ -86,7 +94,7 @@ class Gpu {
         made.code = noMemory !== null ? Answer.memory : Answer.device;
         made.message = noMemory !== null ? `no memory is left on the GPU: ${error.message}` : error.message;
       })
-      .catch((error: unknown) => this.failBuffer(made, Answer.device, String(error)))
+      .catch(async (error: unknown) => this.failBuffer(made, Answer.device, await this.explain(error)))
       .then(() => this.settleBuffer(made));
   }
   failBuffer(buffer: Buffer, code: number, message: string): void {
@@ -124,7 +132,7 @@ class Gpu {
         async (error: unknown) => {
           const info = await module.getCompilationInfo().catch(() => undefined);
           const first = info?.messages.find((message) => message.type === "error");
-          made.message = first === undefined ? String(error) : `line ${first.lineNum}: ${first.message}`;
+          made.message = first === undefined ? await this.explain(error) : `line ${first.lineNum}: ${first.message}`;
         },
       )
       .then(() => this.host.wake());
@@ -175,10 +183,10 @@ class Gpu {
         read.state = "mapped";
         this.host.wake();
       },
-      (error: unknown) => {
+      async (error: unknown) => {
+        read.message = await this.explain(error);
         if (read.state === "released") return;
         read.state = "failed";
-        read.message = String(error);
         this.host.wake();
       },
     );
@@ -274,7 +282,10 @@ export class Gpus {
         ++buffer.pending;
         void owner.uploads
           .add({ buffer: buffer.buffer, offset, source, from, size })
-          .catch((error: unknown) => owner.failBuffer(buffer, Answer.io, error instanceof Error ? error.message : String(error)))
+          .catch(async (error: unknown) => {
+            if (error instanceof PteryxError) owner.failBuffer(buffer, Answer.io, error.message);
+            else owner.failBuffer(buffer, Answer.device, await owner.explain(error));
+          })
           .then(() => owner.settleBuffer(buffer));
       },
       gpu_submit: (gpu: number, dispatches: number, dispatchCount: number, copies: number, copyCount: number): void =>

@@ -1,4 +1,5 @@
 // What the imports of the module share: its memory, the text of the last error, and who waits. SPDX-License-Identifier: BSD-3-Clause
+import { isNode } from "../node_check.js";
 import { ModuleMemory } from "./module_memory.js";
 
 // What computes leaves the thread to others after so long.
@@ -45,7 +46,7 @@ export class Host {
   async breathe(): Promise<void> {
     if (performance.now() - this.#turnBegan < kTurnMs) return;
     await new Promise<void>((resolve) => {
-      if (typeof setImmediate === "function") return void setImmediate(resolve);
+      if (isNode) return void setImmediate(resolve);
       const { port1, port2 } = (this.#channel ??= new MessageChannel());
       port1.onmessage = () => resolve();
       port2.postMessage(null);

@@ -1,9 +1,9 @@
 // Which WebAssembly module is loaded, and what comes with it. SPDX-License-Identifier: BSD-3-Clause
-import { missingPart, PteryxError } from "../errors.js";
+import { PteryxError } from "../errors.js";
 import { isNode } from "../platform.js";
 import { nodeProcessors } from "./node_parts.js";
 import { maySleep, startThreads } from "./threads.js";
-import { compileModule, fetchPart, Wasm } from "./wasm.js";
+import { compileModule, usePart, Wasm } from "./wasm.js";
 
 /** Where the package's parts are. Only what is needed is loaded. */
 export interface ModuleAddresses {
@@ -32,20 +32,16 @@ export interface OpenModule {
 
 const kMostThreads = 64;
 
-async function readKernels(address: string): Promise<Uint8Array> {
-  const url = new URL(address);
-  const response = await fetchPart(url, "the GPU's kernels");
-  try {
+function readKernels(address: string, signal: AbortSignal): Promise<Uint8Array> {
+  return usePart(new URL(address), "the GPU's kernels", signal, async (response) => {
     return new Uint8Array(await new Response(response.body!.pipeThrough(new DecompressionStream("deflate"))).arrayBuffer());
-  } catch (error) {
-    throw missingPart(`the GPU's kernels ${url.href}`, `cannot be read: ${String(error)}`, error);
-  }
+  });
 }
 
 /** `all`: with all operators, and kernels for the CPU. */
-export async function openGpuModule(addresses: ModuleAddresses, all: boolean): Promise<OpenModule> {
+export async function openGpuModule(addresses: ModuleAddresses, all: boolean, signal: AbortSignal): Promise<OpenModule> {
   const parts = all ? [addresses.kernels, addresses.networkKernels] : [addresses.kernels];
-  const [module, ...kernels] = await Promise.all([compileModule(new URL(all ? addresses.cpu : addresses.gpu)), ...parts.map(readKernels)]);
+  const [module, ...kernels] = await Promise.all([compileModule(new URL(all ? addresses.cpu : addresses.gpu), signal), ...parts.map((part) => readKernels(part, signal))]);
   const wasm = await Wasm.instantiate(module);
   for (const part of kernels) {
     const address = wasm.allocate(part.length);
@@ -75,17 +71,17 @@ function sharedMemory(): WebAssembly.Memory | undefined {
   }
 }
 
-export async function openCpuModule(addresses: ModuleAddresses, wanted: number | undefined): Promise<OpenModule> {
+export async function openCpuModule(addresses: ModuleAddresses, wanted: number | undefined, signal: AbortSignal): Promise<OpenModule> {
   if (wanted !== undefined && !(Number.isInteger(wanted) && wanted >= 0 && wanted <= kMostThreads))
     throw new PteryxError("invalid-argument", `threads: expected a number from 0 to ${kMostThreads}, got ${String(wanted)}`);
   const count = canShareMemory() ? wanted || (await usableCores()) : 1;
   const memory = count > 1 ? sharedMemory() : undefined;
   if (memory === undefined) {
-    const wasm = await Wasm.instantiate(await compileModule(new URL(addresses.cpu)));
+    const wasm = await Wasm.instantiate(await compileModule(new URL(addresses.cpu), signal));
     return { wasm, threads: 1, hasAll: true, close: () => undefined };
   }
 
-  const module = await compileModule(new URL(addresses.threads));
+  const module = await compileModule(new URL(addresses.threads), signal);
   const wasm = await Wasm.instantiate(module, { memory });
   wasm.call("threads_set", count, maySleep() ? 1 : 0);
   const threads = await startThreads(module, wasm, count);

@@ -1,4 +1,5 @@
 // What runs where the engine is, in a worker or on the caller's thread: one program or model, and calls of it in turn. SPDX-License-Identifier: BSD-3-Clause
+import type { ByteSource } from "../byte_source.js";
 import { PteryxError } from "../errors.js";
 import { isNode, platformGpu } from "../platform.js";
 import { openProgram } from "../convert/gguf.js";
@@ -36,6 +37,8 @@ export interface GenerateCall {
 /** What happens while a call is under way. */
 export type ServiceEvent =
   | { readonly progress: Progress }
+  /** A download begins that the browser is to keep. */
+  | { readonly keep: true }
   | { readonly piece: Piece }
   | { readonly prompt: readonly [number, number] };
 
@@ -60,26 +63,43 @@ export interface ServiceCalls {
 export type CallName = keyof ServiceCalls;
 export type Emit = (event: ServiceEvent) => void;
 
+/** Of a text that was stopped before it began. */
+const kNoText: GenerateResult = { text: "", reason: "cancelled", promptTokens: 0, cachedTokens: 0, newTokens: 0, promptMs: 0, decodeMs: 0, hostMsPerToken: 0 };
+
+function closeAll(engine: Engine | undefined, inputs: readonly ByteSource[]): void {
+  engine?.close();
+  for (const input of inputs) input.close();
+}
+
 export class Service {
   #engine: Engine | undefined;
+  /** Why there is no engine. */
+  #gone: PteryxError | undefined;
   #handle = 0;
   #kind: "program" | "model" = "program";
   #methods: readonly MethodInfo[] = [];
   readonly #sequences = new Set<number>();
   #own = 0; // the model's own sequence
   #turn: Promise<unknown> = Promise.resolve();
+  readonly #calls = new Set<AbortController>();
 
-  /** Runs a call after those before it. */
-  call<Name extends CallName>(name: Name, args: Parameters<ServiceCalls[Name]>, signal: AbortSignal, emit: Emit): Promise<ReturnType<ServiceCalls[Name]>> {
-    const stopped: Stopped = () => (signal.aborted ? new PteryxError("cancelled", `'${name}' was cancelled`) : undefined);
-    const run = async (): Promise<unknown> => {
-      const error = stopped();
-      if (error !== undefined && name !== "generate" && name !== "dispose") throw error;
-      return this.#call(name, args, signal, stopped, emit);
-    };
-    const result = this.#turn.then(run, run);
-    this.#turn = result.catch(() => undefined);
-    return result as Promise<ReturnType<ServiceCalls[Name]>>;
+  /** Runs a call after those before it; one that is aborted while it waits ends at once. `dispose` aborts all others. */
+  call<Name extends CallName>(name: Name, args: Parameters<ServiceCalls[Name]>, controller: AbortController, emit: Emit): Promise<ReturnType<ServiceCalls[Name]>> {
+    const { signal } = controller;
+    if (name === "dispose") for (const other of this.#calls) other.abort();
+    this.#calls.add(controller);
+    return new Promise((resolve, reject) => {
+      const settle = resolve as (value: unknown) => void;
+      const stopped: Stopped = () => (signal.aborted ? new PteryxError("cancelled", `'${name}' was cancelled`) : undefined);
+      const leave = (): void => (name === "generate" ? settle(kNoText) : reject(stopped()));
+      if (signal.aborted) leave();
+      signal.addEventListener("abort", leave);
+      const run = async (): Promise<unknown> => {
+        signal.removeEventListener("abort", leave);
+        return signal.aborted ? undefined : this.#call(name, args, signal, stopped, emit);
+      };
+      this.#turn = this.#turn.then(run).then(settle, reject).finally(() => this.#calls.delete(controller));
+    });
   }
 
   async #call(name: CallName, args: readonly unknown[], signal: AbortSignal, stopped: Stopped, emit: Emit): Promise<unknown> {
@@ -128,26 +148,29 @@ export class Service {
         this.#open().gpu?.device.destroy();
         return undefined;
       case "dispose":
-        return this.#dispose();
+        return this.#dispose(new PteryxError("invalid-argument", "it was disposed of"));
     }
   }
 
   #open(): Engine {
-    if (this.#engine === undefined) throw new PteryxError("invalid-argument", "it was disposed of");
+    if (this.#engine === undefined) throw this.#gone;
     return this.#engine;
   }
 
   async #load(call: LoadCall, signal: AbortSignal, stopped: Stopped, emit: Emit): Promise<ProgramInfo | ModelInfo> {
-    this.#dispose(); // of a load before, whose device was lost
+    // What was loaded before, whose device was lost.
+    this.#dispose(new PteryxError("device-lost", "the GPU device is lost and the last recover() failed; call it again"));
     const progress = new LoadProgress((p) => emit({ progress: p }));
-    return (await this.#loadWith("some", call, signal, stopped, progress)) ?? (await this.#loadWith("all", call, signal, stopped, progress))!;
+    return (await this.#loadWith("some", call, signal, stopped, progress, emit)) ?? (await this.#loadWith("all", call, signal, stopped, progress, emit))!;
   }
   /** Nothing where the program needs operators that the module lacks, which it says before any weights are read. */
-  async #loadWith(operators: "some" | "all", call: LoadCall, signal: AbortSignal, stopped: Stopped, progress: LoadProgress): Promise<ProgramInfo | ModelInfo | undefined> {
-    const { source, data, tokenizer } = await this.#openInputs(call, signal, progress);
-    const engine = await this.#openEngine(call, operators === "all");
-    engine.fallback.push(...source.notes);
+  async #loadWith(operators: "some" | "all", call: LoadCall, signal: AbortSignal, stopped: Stopped, progress: LoadProgress, emit: Emit): Promise<ProgramInfo | ModelInfo | undefined> {
+    const opened: ByteSource[] = [];
+    let engine: Engine | undefined;
     try {
+      const { source, data, tokenizer } = await this.#openInputs(call, signal, progress, emit, opened);
+      engine = await this.#openEngine(call, operators === "all", signal);
+      engine.fallback.push(...source.notes);
       const { precision = call.kind === "model" ? "f16" : "f32", kv, memoryLimit } = call.options;
       const request = {
         source,
@@ -165,71 +188,77 @@ export class Service {
         this.#sequences.add(this.#own);
       }
       if (call.options.sha256 !== undefined) await source.complete();
+      progress.finish();
+      const late = stopped();
+      if (late !== undefined) throw late;
       this.#engine = engine;
       this.#handle = loaded.handle;
       this.#kind = call.kind;
       this.#methods = "methods" in loaded.info ? loaded.info.methods : [];
-      progress.finish();
       if (call.options.sha256 === undefined) source.complete().catch((error: unknown) => console.warn(String(error))); // for the next visit
       return loaded.info;
     } catch (error) {
-      engine.close();
-      const lacks = !engine.module.hasAll && error instanceof PteryxError && error.code === "unsupported" && hasSimd();
+      closeAll(engine, opened);
+      const lacks = engine?.module.hasAll === false && error instanceof PteryxError && error.code === "unsupported" && hasSimd();
       if (lacks) return undefined;
       throw error;
     }
   }
 
-  async #openInputs(call: LoadCall, signal: AbortSignal, progress: LoadProgress) {
+  /** Puts all that it opens into `opened`, also where it fails. */
+  async #openInputs(call: LoadCall, signal: AbortSignal, progress: LoadProgress, emit: Emit, opened: ByteSource[]) {
     const { sha256, cacheFolder, cache = !isNode } = call.options;
-    const options = { signal, cache, baseUrl: call.base, onBytes: (done: number, total: number) => progress.bytes(done, total) };
-    return {
-      source: await openProgram(call.input, {
-        ...options,
-        ...(sha256 === undefined ? {} : { sha256 }),
-        ...(cacheFolder === undefined ? {} : { cacheFolder }),
-        converter: new URL(call.modules.converter),
-        onConvert: (done, total) => progress.converted(done, total),
-      }),
-      data: await Promise.all(call.data.map((file) => openInput(file, options))),
-      tokenizer: call.tokenizer === undefined ? undefined : await openInput(call.tokenizer, options),
-    };
+    const onBytes = (done: number, total: number): void => progress.bytes(done, total);
+    const options = { signal, cache, baseUrl: call.base, onBytes, onKeep: () => emit({ keep: true }) };
+    const add = <Source extends ByteSource>(source: Source): Source => (opened.push(source), source);
+    const source = add(await openProgram(call.input, {
+      ...options,
+      sha256,
+      cacheFolder,
+      converter: new URL(call.modules.converter),
+      onConvert: (done, total) => progress.converted(done, total),
+    }));
+    const data: ByteSource[] = [];
+    for (const file of call.data) data.push(add(await openInput(file, options)));
+    return { source, data, tokenizer: call.tokenizer === undefined ? undefined : add(await openInput(call.tokenizer, options)) };
   }
-  async #openEngine(call: LoadCall, all: boolean): Promise<Engine> {
+  async #openEngine(call: LoadCall, all: boolean, signal: AbortSignal): Promise<Engine> {
     const { device = "auto", disable, threads } = call.options;
     return Engine.open({
       device,
       gpu: await platformGpu(),
       modules: call.modules,
+      signal,
       all,
-      ...(threads === undefined ? {} : { threads }),
-      ...(disable === undefined ? {} : { disable }),
+      threads,
+      disable,
     });
   }
 
   async #inspect(call: LoadCall, signal: AbortSignal, stopped: Stopped, emit: Emit): Promise<ProgramReport> {
-    const { source, data } = await this.#openInputs(call, signal, new LoadProgress((p) => emit({ progress: p })));
-    const engine = await this.#openEngine(call, true); // it has what inspects, and tells what would run on the CPU
+    const opened: ByteSource[] = [];
+    let engine: Engine | undefined;
     try {
+      const { source, data } = await this.#openInputs(call, signal, new LoadProgress((p) => emit({ progress: p })), emit, opened);
+      engine = await this.#openEngine(call, true, signal); // it has what inspects, and tells what would run on the CPU
       return await engine.inspect(source, data, call.options.precision, stopped);
     } finally {
-      engine.close();
+      closeAll(engine, opened);
     }
   }
 
-  #dispose(): void {
+  #dispose(why: PteryxError): void {
+    this.#gone = why;
     const engine = this.#engine;
     this.#engine = undefined;
-    if (engine === undefined) return;
     const sequences = [...this.#sequences];
     this.#sequences.clear();
     try {
-      for (const sequence of sequences) engine.wasm.call("sequence_free", sequence);
-      engine.wasm.call(`${this.#kind}_free`, this.#handle);
-      engine.close();
+      for (const sequence of sequences) engine?.wasm.call("sequence_free", sequence);
+      engine?.wasm.call(`${this.#kind}_free`, this.#handle);
     } catch {
-      // The module stopped for good, such as without memory: all that it held goes with it.
-      engine.gpu?.device.destroy();
+      // The module stopped for good.
     }
+    engine?.close();
   }
 }

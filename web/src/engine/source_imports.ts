@@ -1,6 +1,6 @@
 // Sources of bytes that the module knows by number. SPDX-License-Identifier: BSD-3-Clause
 import type { ByteSource } from "../byte_source.js";
-import { PteryxError } from "../errors.js";
+import { isOutOfMemory, PteryxError } from "../errors.js";
 import { Answer, type Host } from "./host.js";
 
 type Fetched = { bytes?: Uint8Array; error?: unknown };
@@ -39,7 +39,7 @@ export class Sources {
       if (source === undefined) throw new PteryxError("io", "the source of a read is closed");
       return await source.read(offset, size);
     } catch (error) {
-      this.failure = error instanceof PteryxError ? error : new PteryxError("io", String(error), { cause: error });
+      this.failure = error instanceof PteryxError ? error : new PteryxError(isOutOfMemory(error) ? "out-of-memory" : "io", String(error), { cause: error });
       throw this.failure;
     }
   }

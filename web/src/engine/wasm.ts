@@ -1,5 +1,7 @@
 // The WebAssembly module: fetched, compiled, and called with JavaScript's own values. SPDX-License-Identifier: BSD-3-Clause
-import { missingPart, PteryxError, type ErrorCode } from "../errors.js";
+import { isOutOfMemory, missingPart, PteryxError, type ErrorCode } from "../errors.js";
+import { isNode } from "../node_check.js";
+import { cancelled } from "../source/cancel.js";
 import { Gpus } from "./gpu_imports.js";
 import { Host } from "./host.js";
 import { makeNumberImports } from "./number_imports.js";
@@ -15,47 +17,34 @@ export type ProgressListener = (what: string, done: number, total: number) => bo
 // Whatever happens wakes who waits; should it not, they look for themselves after so long.
 const kPatienceMs = 1000;
 
-const compiled = new Map<string, Promise<WebAssembly.Module>>();
+const compiled = new Map<string, WebAssembly.Module>();
 
 /** Fetches and compiles a module, once on a thread. Rejects with the code `wasm` and the reason. */
-export function compileModule(url: URL): Promise<WebAssembly.Module> {
+export async function compileModule(url: URL, signal: AbortSignal | undefined): Promise<WebAssembly.Module> {
   const known = compiled.get(url.href);
   if (known !== undefined) return known;
-  const module = compile(url);
+  const module = await usePart(url, "the WebAssembly module", signal, async (response) => {
+    const type = response.headers.get("Content-Type") ?? "";
+    return type.startsWith("application/wasm") ? WebAssembly.compileStreaming(response) : WebAssembly.compile(await response.arrayBuffer());
+  });
   compiled.set(url.href, module);
-  module.catch(() => compiled.delete(url.href)); // it may be there the next time
   return module;
 }
 
-/** A file of the package. Rejects with the code `wasm` and the reason. */
-export async function fetchPart(url: URL, what: string): Promise<Response> {
+/** What `use` makes of a file of the package. Rejects with the code `wasm` and the reason, or `cancelled`. */
+export async function usePart<T>(url: URL, what: string, signal: AbortSignal | undefined, use: (response: Response) => Promise<T>): Promise<T> {
   try {
-    if (url.protocol === "file:") {
+    if (isNode && url.protocol === "file:") {
       const { readFile } = (await import(/* @vite-ignore */ "node:fs/promises" as string)) as typeof import("node:fs/promises");
-      return new Response(new Uint8Array(await readFile(url)));
+      return await use(new Response(new Uint8Array(await readFile(url))));
     }
-    const response = await fetch(url);
+    const response = await fetch(url, signal ? { signal } : {});
     if (!response.ok) throw new Error(`the server answered ${response.status} ${response.statusText}`.trimEnd());
-    return response;
+    return await use(response);
   } catch (error) {
-    throw unusable(url, what, error);
-  }
-}
-
-function unusable(url: URL, what: string, error: unknown): PteryxError {
-  const reason = error instanceof Error ? error.message : String(error);
-  return missingPart(`${what} ${url.href}`, `cannot be used: ${reason}`, error);
-}
-
-async function compile(url: URL): Promise<WebAssembly.Module> {
-  const what = "the WebAssembly module";
-  const response = await fetchPart(url, what);
-  try {
-    const type = response.headers.get("Content-Type") ?? "";
-    if (type.startsWith("application/wasm")) return await WebAssembly.compileStreaming(response);
-    return await WebAssembly.compile(await response.arrayBuffer());
-  } catch (error) {
-    throw unusable(url, what, error);
+    if (signal?.aborted) throw cancelled(what, signal);
+    const reason = error instanceof Error ? error.message : String(error);
+    throw missingPart(`${what} ${url.href}`, `cannot be used: ${reason}`, error);
   }
 }
 
@@ -119,7 +108,7 @@ export class Wasm {
     try {
       return this.#exports[name]!(...args);
     } catch (error) {
-      const outOfMemory = error instanceof RangeError || /memory|bad_alloc/i.test(String(error));
+      const outOfMemory = isOutOfMemory(error);
       const message = outOfMemory ? `no memory is left for the module of ${this.heapBytes} bytes` : `the module stopped in '${name}': ${String(error)}`;
       this.#trap = new PteryxError(outOfMemory ? "out-of-memory" : "internal", message, { cause: error });
       throw this.#trap;

@@ -74,7 +74,15 @@ export const cache: Cache = {
 /** Keys of downloads are absolute addresses; a page may name them as it loaded them. */
 function names(url: string): Set<string> {
   const base = typeof location === "undefined" ? undefined : location.href;
-  return new Set([url, ...(URL.canParse(url, base) ? [new URL(url, base).href] : [])]);
+  return new Set([url, parseUrl(url, base)?.href ?? url]);
+}
+/** `undefined`: it is no address. */
+export function parseUrl(text: string, base?: string): URL | undefined {
+  try {
+    return new URL(text, base);
+  } catch {
+    return undefined;
+  }
 }
 
 let persistenceAsked = false;

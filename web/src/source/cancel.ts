@@ -10,6 +10,11 @@ export function throwIfAborted(name: string, signal: AbortSignal | undefined): v
   if (signal?.aborted) throw cancelled(name, signal);
 }
 
+/** Only ever rejects, once the signal says so. */
+export function untilAborted(name: string, signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => signal.addEventListener("abort", () => reject(cancelled(name, signal))));
+}
+
 /** Resolves after `ms`, or at once when the signal ends it; the caller looks at the signal afterwards. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

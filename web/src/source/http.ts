@@ -59,15 +59,17 @@ export interface RequestOptions {
 export async function request(url: string, from: number, to: number | undefined, options: RequestOptions): Promise<Answer> {
   const { signal, plain = false, timeoutMs } = options;
   throwIfAborted(url, signal);
-  const timeout = new AbortController();
-  const timer = setTimeout(() => timeout.abort(), timeoutMs);
+  const end = new AbortController();
+  const abort = (): void => end.abort();
+  const timer = setTimeout(abort, timeoutMs);
+  signal?.addEventListener("abort", abort); // for as long as the body is read
   let response: Response;
   try {
     const headers: Record<string, string> = plain ? {} : { Range: `bytes=${from}-${to === undefined ? "" : to - 1}` };
-    response = await fetch(url, { headers, cache: "no-store", signal: signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal });
+    response = await fetch(url, { headers, cache: "no-store", signal: end.signal });
   } catch (cause) {
     if (signal?.aborted) throw cancelled(url, signal);
-    if (timeout.signal.aborted) throw new PteryxError("network", `${url}: no answer within ${timeoutMs / 1000} s`, { cause });
+    if (end.signal.aborted) throw new PteryxError("network", `${url}: no answer within ${timeoutMs / 1000} s`, { cause });
     throw unreachable(url, cause);
   } finally {
     clearTimeout(timer);

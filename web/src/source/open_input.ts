@@ -2,7 +2,7 @@
 import { PteryxError } from "../errors.js";
 import { isNode } from "../platform.js";
 import type { Input } from "../types.js";
-import type { CacheEntry } from "./cache.js";
+import { parseUrl, type CacheEntry } from "./cache.js";
 import { cancelled, throwIfAborted } from "./cancel.js";
 import { checkFileType } from "./file_type.js";
 import { openPath } from "./node_file.js";
@@ -74,8 +74,8 @@ function isPath(input: string | URL): boolean {
 
 function urlOf(text: string, options: OpenOptions): URL {
   const base = options.baseUrl ?? (typeof location === "undefined" ? undefined : location.href);
-  if (text === "" || !URL.canParse(text, base)) throw new PteryxError("invalid-argument", `"${text}" is no address`);
-  const url = new URL(text, base);
+  const url = text === "" ? undefined : parseUrl(text, base);
+  if (url === undefined) throw new PteryxError("invalid-argument", `"${text}" is no address`);
   url.hash = "";
   return url;
 }

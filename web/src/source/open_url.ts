@@ -1,7 +1,7 @@
 // Opens what is at an address: finds out what the server can do and what the cache has. SPDX-License-Identifier: BSD-3-Clause
 import { PteryxError } from "../errors.js";
 import { BLOCK_BYTES, MemoryBlocks, firstMissing, presentBytes, type BlockStore } from "./blocks.js";
-import { askPersistence, requireRoom } from "./cache.js";
+import { requireRoom } from "./cache.js";
 import { CacheFolder, type CachedFile } from "./cache_folder.js";
 import { HttpError, kRetry, request, sameVersion, type Answer, type Remote, type RequestOptions, type RetryOptions, type Version } from "./http.js";
 import { HttpSource, needsRanges, receiveAll } from "./http_source.js";
@@ -13,8 +13,10 @@ export interface UrlOptions {
   /** Keeps the file for the next visit, where the browser allows it. */
   readonly cache: boolean;
   readonly onBytes?: (doneBytes: number, totalBytes: number) => void;
+  /** Called when a download begins that is kept. */
+  readonly onKeep?: () => void;
   /** In hexadecimal. Compared by `complete()`; a kept file that was compared before is used without asking the server. */
-  readonly sha256?: string;
+  readonly sha256?: string | undefined;
   readonly retry?: Partial<RetryOptions>;
   /** Most bytes to hold in memory where the server sends only the whole file and there is no cache. */
   readonly memoryLimit?: number;
@@ -176,6 +178,6 @@ async function keptFile(
     else await file.close();
     throw error;
   }
-  askPersistence().catch(() => undefined);
+  options.onKeep?.();
   return file;
 }

@@ -45,6 +45,13 @@ export async function startPage({ headers, ...browserOptions } = {}) {
       await page.goto(server.origin + path);
       return page;
     },
+    /** Runs a script in the package's worker before it, from the next page on: a browser with another GPU, or a slow one. `null`: as it was. */
+    async inWorker(script) {
+      server.remove("/pteryx/worker.js");
+      if (script === null) return;
+      const worker = await readFile(join(folder, "pteryx/worker.js"), "utf8");
+      server.file("/pteryx/worker.js", { body: Buffer.from(`(${script})();${worker}`), type: "text/javascript" });
+    },
     /** Starts over: nothing is kept of earlier visits. */
     async forget() {
       const page = await browser.context.newPage();

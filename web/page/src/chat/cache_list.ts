@@ -43,7 +43,12 @@ export class CacheList {
     const size = entry.complete ? formatBytes(entry.size) : `${formatBytes(entry.presentBytes)} of ${Number.isFinite(entry.size) ? formatBytes(entry.size) : "?"}`;
     const detail = [size, entry.kind === "conversion" ? "converted" : "", formatAgo(entry.lastUsed.getTime(), Date.now())].filter(Boolean).join(" · ");
     const remove = async (): Promise<void> => {
-      await (await loadEngine()).cache.delete(entry.url);
+      try {
+        await (await loadEngine()).cache.delete(entry.url);
+      } catch (error) {
+        this.element.querySelector(".card.error")?.remove();
+        return this.element.append(errorCard(error, { retry: () => void remove() }));
+      }
       announce(`${name} deleted`);
       await this.refresh();
     };

@@ -3,63 +3,75 @@
 import type { Generation, Model } from "../../../src/types.ts";
 import { byId, el } from "../dom.ts";
 import { formatCount, formatDevice, formatRate } from "../format.ts";
+import { nameOf, type PageInput } from "../input.ts";
 import { announce } from "../shell/announcer.ts";
 import { errorCard, type Remedies } from "../shell/error_card.ts";
-import { ProgressView } from "../shell/progress_view.ts";
 import { type AnswerFacts, generateOptions, messagesOf, readTurns, type Store, type Turn } from "../storage.ts";
 import { Composer } from "./composer.ts";
 import { AnswerView, questionView } from "./message_view.ts";
 import { ModelPanel, type ModelPanelEvents } from "./model_panel.ts";
+import { Recovery } from "./recovery.ts";
 import { SettingsDialog } from "./settings_dialog.ts";
 import { starters } from "./starters.ts";
 
+/** An answer that is being written. */
+interface Writing {
+  abort(): void;
+  /** Keeps in the conversation what is there so far. */
+  keep(): void;
+}
+
 export class ChatView {
   private model: Model | null = null;
-  private modelName = "";
+  /** Where the model came from. */
+  private input: PageInput = "";
   private turns: Turn[];
   /** Where a question that is being edited stands; its turn and those after it go when it is sent. */
   private editing = -1;
-  private running: AbortController | null = null;
+  private writing: Writing | null = null;
   private lastAnswer: AnswerView | null = null;
   readonly panel: ModelPanel;
   private readonly settings: SettingsDialog;
   private readonly bar = el("header", { class: "bar", hidden: true });
   private readonly log = el("div", { class: "log", role: "log", "aria-label": "Conversation", "aria-live": "off", tabindex: 0 });
+  private readonly recovery = new Recovery();
   private readonly composer: Composer;
 
-  constructor(private readonly store: Store, session: Store, inspect: ModelPanelEvents["inspect"]) {
+  constructor(private readonly store: Store, session: Store, private readonly inspect: ModelPanelEvents["inspect"]) {
     this.turns = store.get("turns", readTurns);
     this.settings = new SettingsDialog(store);
     this.composer = new Composer({ send: (text) => this.send(text), stop: () => this.stop(), cancelEdit: () => (this.editing = -1) });
     this.panel = new ModelPanel({
       inspect,
-      loaded: (model, name, url) => {
-        session.set("model", url === null ? null : { url });
-        void this.use(model, name);
+      attention: () => this.showPanel(true),
+      loaded: (model, input) => {
+        session.set("model", typeof input === "string" ? { url: new URL(input, document.baseURI).href } : null);
+        void this.use(model, input);
       },
     });
     const view = byId("panel-chat");
-    view.append(this.bar, el("div", { class: "scroller" }, this.panel.element, this.log), this.composer.element, this.settings.element);
+    view.append(this.bar, el("div", { class: "scroller" }, this.panel.element, this.log, this.recovery.element), this.composer.element, this.settings.element);
     // Wherever the focus is: the button that it was on may be gone.
     document.addEventListener("keydown", (event) => {
-      if (event.key === "Escape" && this.running && !view.hidden && !document.querySelector("dialog[open]")) this.stop();
+      if (event.key === "Escape" && this.writing && !view.hidden && !document.querySelector("dialog[open]")) this.stop();
     });
     this.composer.enable(false, "Load a model first");
     this.drawTurns();
   }
 
-  private async use(model: Model, name: string): Promise<void> {
-    this.running?.abort();
+  private async use(model: Model, input: PageInput): Promise<void> {
+    this.interrupt();
+    this.recovery.clear();
     const old = this.model;
     this.model = model;
-    this.modelName = name;
-    this.panel.element.hidden = true;
+    this.input = input;
+    this.showPanel(false);
     this.panel.setTitle("Change model", "");
     // Only text can be asked: without a tokenizer there is nothing to say to the model.
     this.composer.enable(model.info.hasTokenizer, "This model has no tokenizer");
     this.composer.focus();
-    await this.drawBar();
     this.drawTurns();
+    await this.drawBar();
     await old?.dispose();
   }
 
@@ -67,6 +79,7 @@ export class ChatView {
     const model = this.model;
     if (!model) return;
     const device = await model.device().catch(() => model.info.device);
+    if (this.model !== model) return;
     const facts = [formatDevice(device), `context ${formatCount(model.info.context)}`];
     const notes = [
       ...(model.info.hasTokenizer ? [] : ["The file has no tokenizer: choose one under Change model, Options, and load it again."]), ...device.fallback, ...(model.info.hasChatTemplate ? [] : ["The model has no chat template: it continues your text."]),
@@ -74,25 +87,29 @@ export class ChatView {
     const line = el("small", { class: "device-facts" }, facts.join(" · "));
     this.bar.hidden = false;
     this.bar.replaceChildren(
-      el("div", { class: "named" }, el("strong", {}, this.modelName), notes.length === 0 ? line
+      el("div", { class: "named" }, el("strong", {}, nameOf(this.input)), notes.length === 0 ? line
         : el("details", { class: "notes", open: !model.info.hasTokenizer }, el("summary", { title: "How it runs" }, line), el("ul", {}, ...notes.map((note) => el("li", {}, note))))),
       el("div", { class: "actions" },
         el("button", { type: "button", class: "quiet", onclick: () => this.newChat() }, "New chat"),
         el("button", { type: "button", class: "quiet", onclick: () => this.settings.open() }, "Settings"),
-        el("button", { type: "button", class: "quiet", "aria-expanded": String(!this.panel.element.hidden), "aria-controls": "model-panel", onclick: (event) => this.changeModel(event) }, "Change model")));
+        el("button", { type: "button", class: "quiet", "aria-expanded": String(!this.panel.element.hidden), "aria-controls": "model-panel", onclick: () => this.changeModel() }, "Change model")));
   }
 
-  private changeModel(event: Event): void {
-    this.panel.element.hidden = !this.panel.element.hidden;
-    (event.currentTarget as HTMLElement).setAttribute("aria-expanded", String(!this.panel.element.hidden));
+  private changeModel(): void {
+    this.showPanel(this.panel.element.hidden !== false);
     if (this.panel.element.hidden) return;
     this.panel.refresh();
-    this.panel.element.scrollIntoView({ block: "start" });
     byId("model-url").focus();
   }
 
+  private showPanel(shown: boolean): void {
+    this.panel.element.hidden = !shown;
+    this.bar.querySelector("[aria-controls=model-panel]")?.setAttribute("aria-expanded", String(shown));
+    if (shown) this.panel.element.scrollIntoView({ block: "start" });
+  }
+
   private newChat(): void {
-    this.stop();
+    this.interrupt();
     this.turns = [];
     this.editing = -1;
     this.save();
@@ -115,14 +132,15 @@ export class ChatView {
       this.lastAnswer = view;
       return view.element;
     }));
-    if (this.turns.length === 0 && this.model?.info.hasChatTemplate) this.log.append(starters((question) => this.send(question)));
+    if (this.turns.length === 0 && this.model?.info.hasChatTemplate && !this.recovery.pending) this.log.append(starters((question) => this.send(question)));
     this.log.hidden = this.log.childElementCount === 0;
     this.offerTools();
-    this.scrollDown(true);
+    // Without a model, choosing one comes first.
+    if (this.model) this.scrollDown(true);
   }
 
   private offerTools(): void {
-    this.lastAnswer?.offer(this.model && !this.running ? () => this.regenerate() : null);
+    this.lastAnswer?.offer(this.model && !this.writing && !this.recovery.pending ? () => this.regenerate() : null);
   }
 
   private edit(at: number): void {
@@ -132,6 +150,7 @@ export class ChatView {
   }
 
   private send(text: string): void {
+    this.interrupt();
     this.composer.focus();
     if (this.editing >= 0) this.turns.length = this.editing;
     this.editing = -1;
@@ -141,15 +160,26 @@ export class ChatView {
   }
 
   private regenerate(): void {
+    this.interrupt();
     while (this.turns[this.turns.length - 1]?.role === "assistant") this.turns.pop();
     this.drawTurns();
     // The button that was pressed is gone.
     this.composer.focus();
-    void this.answer();
+    if (this.turns.length > 0) void this.answer();
   }
 
+  /** The model ends the answer with its next token. */
   private stop(): void {
-    this.running?.abort();
+    this.writing?.abort();
+  }
+
+  /** Ends the answer now, as far as it came: what the model still says of it is ignored. */
+  private interrupt(): void {
+    if (!this.writing) return;
+    this.writing.keep();
+    this.writing.abort();
+    this.writing = null;
+    this.composer.setBusy(false);
   }
 
   private begin(signal: AbortSignal, seed: number): Generation {
@@ -161,16 +191,19 @@ export class ChatView {
   }
 
   private async answer(): Promise<void> {
-    this.running?.abort();
-    const controller = (this.running = new AbortController());
     this.lastAnswer?.offer(null);
     const view = (this.lastAnswer = new AnswerView());
     const position = this.turns.length;
+    let text = "";
     const keep = (turn: Turn): void => {
-      if (this.running !== controller) return;
       this.turns[position] = turn;
       this.save();
     };
+    const keepText = (): void => {
+      if (text !== "") keep({ role: "assistant", content: text });
+    };
+    const controller = new AbortController();
+    const writing: Writing = (this.writing = { abort: () => controller.abort(), keep: keepText });
     this.save();
     this.log.append(view.element);
     view.busy(true);
@@ -178,12 +211,12 @@ export class ChatView {
     this.composer.setBusy(true);
     this.scrollDown(true);
     const seed = this.settings.settings.seed ?? Math.floor(Math.random() * 2 ** 32);
-    let text = "";
     try {
       const started = performance.now();
       const generation = this.begin(controller.signal, seed);
       let [first, count, saved] = [0, 0, started];
       for await (const piece of generation) {
+        if (this.writing !== writing) return;
         const now = performance.now();
         if (count++ === 0) first = now;
         text += piece.text;
@@ -192,10 +225,11 @@ export class ChatView {
         this.scrollDown(false);
         if (now - saved > 2000) {
           saved = now;
-          keep({ role: "assistant", content: text });
+          keepText();
         }
       }
       const result = await generation.result;
+      if (this.writing !== writing) return;
       const facts: AnswerFacts = {
         tokens: result.newTokens, promptTokens: result.promptTokens, firstTokenMs: result.promptMs, reason: result.reason, seed,
         tokensPerSecond: result.decodeMs > 0 ? ((result.newTokens - 1) * 1000) / result.decodeMs : 0,
@@ -205,13 +239,13 @@ export class ChatView {
       view.finish(turn, true);
       this.scrollDown(false);
     } catch (error) {
-      if (text !== "") keep({ role: "assistant", content: text });
-      else if (this.running === controller) this.turns.length = position;
+      if (this.writing !== writing) return;
+      keepText();
       view.finish({ role: "assistant", content: text });
       this.fail(error, view);
     } finally {
-      if (this.running === controller) {
-        this.running = null;
+      if (this.writing === writing) {
+        this.writing = null;
         this.composer.setBusy(false);
         this.offerTools();
         this.save();
@@ -221,31 +255,40 @@ export class ChatView {
   }
 
   /** The question stays; an answer that broke off stays as far as it came. */
-  private fail(error: unknown, view: AnswerView, remedies: Remedies = {}): void {
-    const card = errorCard(error, { retry: () => this.regenerate(), recover: () => void this.recover(view), "new-chat": () => this.newChat(), ...remedies });
+  private fail(error: unknown, view: AnswerView): void {
+    const card = errorCard(error, { ...this.otherDevice(), retry: () => this.regenerate(), recover: () => void this.recover(), "new-chat": () => this.newChat() });
     view.element.append(card);
     card.scrollIntoView({ block: "nearest" });
   }
 
-  private async recover(view: AnswerView): Promise<void> {
-    const controller = new AbortController();
-    const progress = new ProgressView("Restarting the GPU", () => controller.abort());
-    view.element.querySelector(".error")?.replaceWith(progress.element);
-    view.offer(null);
-    progress.element.scrollIntoView({ block: "nearest" });
-    this.composer.enable(false, "The GPU is restarting");
+  /** What can be done where this device cannot run the model. */
+  private otherDevice(): Remedies {
+    const input = this.input;
+    const device = this.model!.info.device.kind;
+    return {
+      inspect: () => this.inspect(input, device),
+      ...(device === "gpu" && { "use-cpu": () => void this.moveToCpu(input) }),
+    };
+  }
+
+  private async moveToCpu(input: PageInput): Promise<void> {
+    if (await this.panel.load(input, { device: "cpu" })) this.regenerate();
+  }
+
+  /** Starts the device anew, and asks the last question again. */
+  private async recover(): Promise<void> {
     const model = this.model!;
-    try {
-      await model.recover({ signal: controller.signal, onProgress: progress.update });
-      progress.element.remove();
-      if (this.model !== model) return;
-      this.composer.enable(true);
-      await this.drawBar();
-      this.regenerate();
-    } catch (error) {
-      progress.element.remove();
-      if (this.model === model) this.fail(error, view, { retry: () => void this.recover(view) });
-    }
+    const again = (): void => void this.recover();
+    this.log.querySelector(".card.error")?.remove();
+    this.composer.enable(false, "The GPU is restarting");
+    const restarted = this.recovery.run(model, { ...this.otherDevice(), retry: again, recover: again });
+    this.offerTools();
+    const ready = await restarted;
+    if (this.model !== model) return;
+    this.composer.enable(ready, "The GPU is not running");
+    if (!ready) return;
+    void this.drawBar();
+    this.regenerate();
   }
 
   /** Follows the text unless the reader has scrolled up. */

@@ -3,7 +3,8 @@
 import type { Model, ModelOptions } from "../../../src/types.ts";
 import { el, kDevices, option, select } from "../dom.ts";
 import { loadEngine } from "../engine.ts";
-import { nameOf, packageInput, type PageInput } from "../input.ts";
+import { formatBytes } from "../format.ts";
+import { addressOf, nameOf, packageInput, type PageInput } from "../input.ts";
 import { announce } from "../shell/announcer.ts";
 import { pickFiles } from "../shell/drop.ts";
 import { errorCard } from "../shell/error_card.ts";
@@ -13,7 +14,9 @@ import { CacheList } from "./cache_list.ts";
 import { Suggestions } from "./suggestions.ts";
 
 export interface ModelPanelEvents {
-  loaded(model: Model, name: string, url: string | null): void;
+  /** The panel has something to show: it is to be in sight. */
+  attention(): void;
+  loaded(model: Model, input: PageInput): void;
   inspect(input: PageInput, device: string): void;
 }
 
@@ -62,7 +65,30 @@ export class ModelPanel {
   }
 
   refresh(): void {
-    void this.cacheList.refresh();
+    if (!this.running) void this.cacheList.refresh();
+  }
+
+  /** Names the model of a link, and waits: following a link downloads nothing by itself. `bytes`: its size, if known. */
+  offer(address: string, bytes?: number): void {
+    this.refresh();
+    if (this.running || this.address.value !== "") return;
+    this.address.value = address;
+    const name = nameOf(address);
+    const url = addressOf(address);
+    const size = bytes !== undefined && Number.isFinite(bytes) ? ` (${formatBytes(bytes)})` : "";
+    this.events.attention();
+    this.outcome.replaceChildren(el("section", { class: "card", "aria-label": `Load ${name}?` },
+      el("h3", {}, `Load ${name}?`),
+      el("p", {}, "The link you followed names a model", size, " on another site: ", el("strong", {}, url?.host || address), ". It is only downloaded if you load it."),
+      el("div", { class: "actions" },
+        el("button", { type: "button", class: "primary", onclick: () => void this.load(address) }, "Load this model"),
+        el("button", { type: "button", onclick: () => this.decline() }, "Dismiss"))));
+  }
+
+  private decline(): void {
+    this.outcome.replaceChildren();
+    this.address.value = "";
+    this.address.focus();
   }
 
   pick(): void {
@@ -76,8 +102,8 @@ export class ModelPanel {
     });
   }
 
-  /** Loads in place of what is loading; an error is shown in the panel. */
-  async load(input: PageInput, { device = this.device.value, cache = true } = {}): Promise<void> {
+  /** Loads in place of what is loading; an error is shown in the panel. True where the model is in use now. */
+  async load(input: PageInput, { device = this.device.value, cache = true } = {}): Promise<boolean> {
     this.running?.abort();
     const controller = (this.running = new AbortController());
     const name = nameOf(input);
@@ -86,16 +112,22 @@ export class ModelPanel {
     this.chooser.hidden = true;
     this.suggestions.element.classList.add("unshown");
     this.cacheList.element.hidden = true;
+    this.events.attention();
     announce(`Loading ${name}`);
     try {
       const { loadModel } = await loadEngine();
       const model = await loadModel(packageInput(input), { ...this.options(controller.signal, progress), device: device as "auto" | "gpu" | "cpu", cache });
-      if (controller.signal.aborted) return void (await model.dispose());
+      if (controller.signal.aborted) {
+        await model.dispose();
+        throw new DOMException(`${name} was ready when it was cancelled`, "AbortError");
+      }
       this.outcome.replaceChildren();
       announce(`${name} is ready`);
-      this.events.loaded(model, name, typeof input === "string" ? new URL(input, document.baseURI).href : null);
+      this.events.loaded(model, input);
+      return true;
     } catch (error) {
       if (this.running === controller) this.fail(error, input, device);
+      return false;
     } finally {
       if (this.running === controller) this.reset();
     }

@@ -20,9 +20,15 @@ export class RunView {
   private cards: InputCard[] = [];
   private outputs: Outputs | null = null;
   private labels: string[] = [];
+  /** The load, and the run, under way. */
+  private loading: AbortController | null = null;
   private running: AbortController | null = null;
+  /** Loads the program again. */
+  private reload = (): void => undefined;
   private readonly device = select("run-device", kDevices);
   private readonly loader = el("div", { class: "outcome" });
+  private readonly start = el("button", { class: "primary" });
+  private readonly halt = el("button", { type: "button", hidden: true, onclick: () => this.stop() }, "Stop");
   private readonly inputs = el("form", { class: "inputs", onsubmit: (event) => this.submit(event) });
   private readonly results = el("div", { class: "results" });
 
@@ -45,28 +51,31 @@ export class RunView {
 
   /** `data`: its external weights. */
   async load(input: PageInput, data: readonly File[] = [], device = this.device.value): Promise<void> {
-    this.running?.abort();
-    const controller = (this.running = new AbortController());
+    this.drop();
+    this.loading?.abort();
+    const controller = (this.loading = new AbortController());
+    this.reload = () => void this.load(input, data);
     const name = nameOf(input);
     const progress = new ProgressView(name, () => controller.abort());
     this.loader.replaceChildren(progress.element);
     this.inputs.replaceChildren();
     this.results.replaceChildren();
     try {
-      await this.program?.dispose();
+      const old = this.program;
       this.program = null;
+      await old?.dispose();
       const { loadProgram } = await loadEngine();
       const program = await loadProgram(packageInput(input), {
         signal: controller.signal, onProgress: progress.update, device: device as "auto" | "gpu" | "cpu", data,
       });
-      if (this.running !== controller) return void (await program.dispose());
+      if (this.loading !== controller) return void (await program.dispose());
       this.program = program;
       this.showProgram(name);
       announce(`${name} is ready`);
     } catch (error) {
-      if (this.running !== controller) return;
+      if (this.loading !== controller) return;
       this.loader.replaceChildren(errorCard(error, {
-        retry: () => void this.load(input, data), ...(mayUseGpu(device) && { "use-cpu": () => void this.load(input, data, "cpu") }), inspect: () => this.inspect(input, device, data),
+        retry: this.reload, ...(mayUseGpu(device) && { "use-cpu": () => void this.load(input, data, "cpu") }), inspect: () => this.inspect(input, device, data),
       }));
     }
   }
@@ -83,12 +92,14 @@ export class RunView {
   }
 
   private showMethod(method: MethodInfo): void {
+    this.drop();
+    this.start.textContent = `Run ${method.name}`;
     this.method = method;
     this.outputs = null;
     this.cards = method.inputs.map((info, i) => new InputCard(info, i));
     this.inputs.replaceChildren(...this.cards.map((card) => card.element),
       el("div", { class: "actions" },
-        el("button", { class: "primary" }, `Run ${method.name}`),
+        this.start, this.halt,
         el("button", { type: "button", class: "quiet", onclick: () => pickFiles({ accept: ".txt,.json,.csv" }, ([file]) => file && void this.takeLabels(file)) }, "Labels file")));
     this.results.replaceChildren();
   }
@@ -135,20 +146,50 @@ export class RunView {
   private async run(): Promise<void> {
     const { program, method } = this;
     if (!program || !method) return;
-    const button = this.inputs.querySelector<HTMLButtonElement>("button.primary")!;
-    button.disabled = true;
+    this.drop();
+    const controller = (this.running = new AbortController());
+    this.showRunning(true);
     try {
       const values = this.cards.map((card) => card.value());
       const started = performance.now();
-      this.outputs = await program.run(method.name, values);
+      const outputs = await program.run(method.name, values, { signal: controller.signal });
+      if (this.running !== controller) return;
+      this.outputs = outputs;
       this.showOutputs(performance.now() - started);
     } catch (error) {
+      if (this.running !== controller) return;
       const known = typeof error === "object" && error !== null && "code" in error;
       const shown = known ? error : Object.assign(new Error(error instanceof Error ? error.message : String(error)), { code: "invalid-argument" });
-      this.results.replaceChildren(errorCard(shown, { retry: () => void this.run() }));
+      this.results.replaceChildren(errorCard(shown, { retry: () => void this.run(), recover: this.reload }));
     } finally {
-      button.disabled = false;
+      if (this.running === controller) {
+        this.drop();
+        this.results.scrollIntoView({ block: "nearest" });
+      }
     }
+  }
+
+  /** Ends the run under way; nothing of it is shown any more. */
+  private drop(): void {
+    this.running?.abort();
+    this.running = null;
+    this.showRunning(false);
+  }
+
+  private showRunning(on: boolean): void {
+    const held = [this.start, this.halt].some((button) => button === document.activeElement);
+    this.start.disabled = on;
+    this.halt.hidden = !on;
+    // The button that was pressed cannot have the focus any more.
+    if (held) (on ? this.halt : this.start).focus();
+  }
+
+  /** The device may still be busy with the run for a while; the next one waits for it. */
+  private stop(): void {
+    this.drop();
+    this.outputs = null;
+    this.results.replaceChildren(el("p", { class: "hint" }, "Stopped."));
+    announce("Stopped");
   }
 
   private took = 0;

@@ -2,8 +2,15 @@
 
 import { byId } from "../dom.ts";
 
-/** `describe` says what dropping does now; `accept` gets the files. */
-export function listenForFiles(describe: () => string, accept: (files: File[]) => void): void {
+export interface FileEvents {
+  /** What dropping does now. */
+  describe(): string;
+  /** Whether a file is taken that is only pasted: other things are pasted for other reasons. */
+  takesPasted(file: File): boolean;
+  accept(files: File[]): void;
+}
+
+export function listenForFiles({ describe, takesPasted, accept }: FileEvents): void {
   const target = byId("drop-target");
   const text = target.querySelector("p")!;
   const hasFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes("Files") ?? false;
@@ -32,14 +39,25 @@ export function listenForFiles(describe: () => string, accept: (files: File[]) =
     if (!hasFiles(event)) return;
     event.preventDefault();
     hide();
-    accept([...event.dataTransfer!.files]);
+    const files = [...event.dataTransfer!.files];
+    if (files.length > 0) accept(files);
   });
   window.addEventListener("paste", (event) => {
-    const files = [...(event.clipboardData?.files ?? [])];
+    // Spreadsheets put a picture beside the text that is pasted into a field.
+    const isText = isField(event.target) && event.clipboardData?.getData("text/plain") !== "";
+    const files = [...(event.clipboardData?.files ?? [])].filter((file) => isModel(file) || (!isText && takesPasted(file)));
     if (files.length === 0) return;
     event.preventDefault();
     accept(files);
   });
+}
+
+function isField(target: EventTarget | null): boolean {
+  return target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement;
+}
+
+function isModel(file: File): boolean {
+  return /\.(pte|gguf)$/i.test(file.name);
 }
 
 /** Which of the files is the program, which are its external weights (.ptd), and which are inputs or labels. */

@@ -1,0 +1,139 @@
+// Calls that are stopped or fail, in Node: what still runs ends, what was opened is closed, and what can be used stays usable. SPDX-License-Identifier: BSD-3-Clause
+import assert from "node:assert/strict";
+import { copyFile, mkdtemp, readdir, readlink, rename, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+
+const { inspectProgram, loadModel, loadProgram, PteryxError } = await import("../dist/node.js");
+const chat = fileURLToPath(new URL("../../tests/fixtures/web/chat.pte", import.meta.url));
+const add = fileURLToPath(new URL("../../tests/fixtures/ops/add.pte", import.meta.url));
+const kEndless = { ignoreEnd: true, shift: true };
+let folder;
+before(async () => (folder = await mkdtemp(join(tmpdir(), "pteryx-calls-"))));
+after(() => rm(folder, { recursive: true }));
+
+const fails = (code, pattern) => (error) => {
+  assert.ok(error instanceof PteryxError, String(error));
+  assert.equal(error.code, code, error.message);
+  assert.match(error.message, pattern);
+  return true;
+};
+
+test("dispose() stops the text that runs, and those that wait", { timeout: 60_000 }, async () => {
+  const model = await loadModel(chat, { device: "cpu" });
+  const running = model.generate("Hello", kEndless);
+  const waiting = model.generate("Hello", kEndless);
+  let pieces = 0;
+  for await (const _ of running) {
+    if (++pieces < 3) continue;
+    await model.dispose();
+    break;
+  }
+  assert.equal((await running.result).reason, "cancelled");
+  assert.deepEqual([(await waiting.result).reason, (await waiting.result).newTokens], ["cancelled", 0]);
+  await assert.rejects(model.encode("Hello"), fails("invalid-argument", /disposed/));
+});
+
+test("a call that is cancelled while it waits ends at once", { timeout: 60_000 }, async () => {
+  const model = await loadModel(chat, { device: "cpu" });
+  const stop = new AbortController();
+  let over = false;
+  const running = model.generate("Hello", { ...kEndless, signal: stop.signal });
+  running.result.then(() => (over = true));
+  const cancel = new AbortController();
+  const text = model.generate("Hello", { ...kEndless, signal: cancel.signal });
+  const recovery = model.recover({ signal: cancel.signal });
+  cancel.abort();
+  await assert.rejects(recovery, fails("cancelled", /cancelled/));
+  assert.deepEqual([(await text.result).reason, (await text.result).text], ["cancelled", ""]);
+  assert.equal(over, false, "the text before them goes on");
+  stop.abort();
+  await running.result;
+  assert.equal((await model.generate("Hello", { maxTokens: 2, ignoreEnd: true }).result).newTokens, 2);
+  await model.dispose();
+});
+
+test("a load that fails closes its files", async () => {
+  const openFiles = async (path) => {
+    const targets = await Promise.all((await readdir("/proc/self/fd")).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => "")));
+    return targets.filter((target) => target === path).length;
+  };
+  const closed = async (path) => {
+    for (let tries = 0; tries < 50 && (await openFiles(path)) > 0; tries++) await sleep(20);
+    assert.equal(await openFiles(path), 0);
+  };
+  const wrong = { device: "cpu", threads: -1 };
+  await assert.rejects(loadProgram(add, wrong), fails("invalid-argument", /threads/));
+  await closed(add);
+  await assert.rejects(inspectProgram(add, wrong), fails("invalid-argument", /threads/));
+  await closed(add);
+  await assert.rejects(loadProgram(add, { device: "cpu", data: [chat, join(folder, "missing.ptd")] }), fails("io", /missing\.ptd: no such file/));
+  await closed(add);
+  await closed(chat);
+  await assert.rejects(loadModel(chat, { device: "cpu", tokenizer: join(folder, "missing.json") }), fails("io", /missing\.json: no such file/));
+  await closed(chat);
+});
+
+test("what a callback throws rejects its call, and nothing else", async () => {
+  const boom = new Error("boom");
+  const thrower = () => {
+    throw boom;
+  };
+  const isBoom = (error) => error === boom;
+  await assert.rejects(loadModel(chat, { device: "cpu", onProgress: thrower }), isBoom);
+  const last = ({ fraction }) => fraction === 1 && thrower();
+  await assert.rejects(loadProgram(add, { device: "cpu", onProgress: last }), isBoom);
+
+  const model = await loadModel(chat, { device: "cpu" });
+  const prompt = "Tell me something long. ".repeat(20);
+  const { text } = await model.generate(prompt, { maxTokens: 4, ignoreEnd: true }).result;
+  const generation = model.generate(`Now ${prompt}`, { maxTokens: 4, onPrompt: thrower });
+  await assert.rejects(async () => {
+    for await (const piece of generation) assert.fail(`a piece: ${piece.text}`);
+  }, isBoom);
+  await assert.rejects(generation.result, isBoom);
+  assert.equal((await model.generate(prompt, { maxTokens: 4, ignoreEnd: true }).result).text, text);
+  await assert.rejects(model.recover({ onProgress: thrower }), isBoom);
+  await model.recover();
+  assert.equal((await model.generate(prompt, { maxTokens: 4, ignoreEnd: true }).result).text, text);
+  await model.dispose();
+});
+
+test("a text has one loop at a time", { timeout: 60_000 }, async () => {
+  const model = await loadModel(chat, { device: "cpu" });
+  const generation = model.generate("Hello", { maxTokens: 5, ignoreEnd: true });
+  const read = async () => {
+    let pieces = 0;
+    for await (const _ of generation) pieces++;
+    return pieces;
+  };
+  const [first, second] = await Promise.allSettled([read(), read()]);
+  assert.equal(first.value, 5);
+  assert.ok(fails("invalid-argument", /another loop/)(second.reason));
+  assert.equal(await read(), 0, "afterwards there is nothing left");
+  await model.dispose();
+});
+
+test("after a recovery that failed, calls say so, and the next recovery may work", async () => {
+  const path = join(folder, "model.pte");
+  const away = join(folder, "away.pte");
+  await copyFile(chat, path);
+  const model = await loadModel(path, { device: "cpu" });
+  const second = await model.createSequence();
+  const options = { maxTokens: 6, ignoreEnd: true };
+  const { text } = await second.generate("Hello", options).result;
+  await rename(path, away);
+  for (let tries = 0; tries < 2; tries++) {
+    await assert.rejects(model.recover(), fails("io", /no such file/));
+    await assert.rejects(second.generate("Hello", options).result, fails("device-lost", /recover\(\)/));
+    await assert.rejects(model.encode("Hello"), fails("device-lost", /recover\(\)/));
+  }
+  await rename(away, path);
+  await model.recover();
+  assert.equal((await second.generate("Hello", options).result).text, text);
+  await model.dispose();
+  await assert.rejects(model.encode("Hello"), fails("invalid-argument", /disposed/));
+});
