@@ -44,7 +44,7 @@ HWY_INLINE hn::Vec<D> widen_halves(D d, hn::Vec<hn::Rebind<uint16_t, D>> halves)
 }
 
 template <class D>
-HWY_INLINE hn::Vec<hn::Rebind<uint16_t, D>> halve(D d, hn::Vec<D> v) {
+HWY_INLINE hn::Vec<hn::Rebind<uint16_t, D>> halve([[maybe_unused]] D d, hn::Vec<D> v) {
   const hn::Rebind<uint16_t, D> du16;
 #if PTERYX_HAS_HALVES
   return hn::BitCast(du16, hn::DemoteTo(hn::Rebind<hwy::float16_t, D>(), v));
