@@ -194,8 +194,8 @@ class Run {
   Run& operator=(Run&& other) noexcept;
   ~Run();
 
-  // Does what can be done now; true once outputs() are there. Errors: those of Session::run; they
-  // end it.
+  // Does what can be done now, on the CPU for about 10 ms; true once outputs() are there. Errors:
+  // those of Session::run; they end it.
   Result<bool> advance();
   // Valid until the next run of the same method.
   std::span<const Value> outputs() const;

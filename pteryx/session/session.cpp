@@ -40,7 +40,8 @@ Result<Run> Session::start(std::string_view method, std::span<const Value> input
           {.inputs = inputs,
            .state = &m->states().state(),
            .outputs = options.outputs,
-           .profiler = options.profile == nullptr ? nullptr : &options.profile->profiler()}));
+           .profiler = options.profile == nullptr ? nullptr : &options.profile->profiler(),
+           .in_turns = true}));
   return Run(*m, number);
 }
 

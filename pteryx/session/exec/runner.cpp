@@ -2,6 +2,7 @@
 #include "pteryx/session/exec/runner.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include <fmt/format.h>
 
@@ -18,6 +19,10 @@ namespace {
 
 // A backward jump makes a loop; a hostile program may make it endless.
 constexpr uint64_t kBlockBudget = 10'000'000;
+
+// How long a run that takes turns computes at a stretch, give or take an operator.
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds kTurn(10);
 
 }  // namespace
 
@@ -103,6 +108,8 @@ Result<bool> Runner::advance() {
 }
 
 Result<bool> Runner::proceed() {
+  const bool in_turns = request_.in_turns && device_->caps().cpu;
+  const Clock::time_point end_of_turn = in_turns ? Clock::now() + kTurn : Clock::time_point::max();
   while (block_ < layout_.blocks.size()) {
     if (phase_ == Phase::kBlock) {
       PTERYX_TRY(enter_block());
@@ -118,9 +125,11 @@ Result<bool> Runner::proceed() {
       phase_ = Phase::kSteps;
     }
     const Block& b = layout_.blocks[block_];
-    for (; step_ < b.steps.size(); ++step_) {
+    while (step_ < b.steps.size()) {
       PTERYX_ASSIGN(const bool taken, take_step(b, b.steps[step_]));
       if (!taken) return false;
+      ++step_;
+      if (in_turns && Clock::now() >= end_of_turn) return false;
     }
     leave_block(block_);
     block_ = next_block(block_);

@@ -34,6 +34,7 @@ struct RunRequest {
   DecodeAhead* ahead = nullptr;
   bool fed = false;              // its token is the one that the run of `ahead` before it draws
   Profiler* profiler = nullptr;  // takes note of what it costs
+  bool in_turns = false;         // on the CPU, too, whoever advances it gets the thread back soon
 };
 
 // What nodes on the CPU run with; without threads they are computed by the references.
