@@ -24,6 +24,12 @@ constexpr std::optional<T> checked_add(T a, T b) {
   return r;
 }
 
+// The product, or the largest number where it is larger than that.
+template <std::unsigned_integral T>
+constexpr T saturating_mul(T a, T b) {
+  return checked_mul(a, b).value_or(std::numeric_limits<T>::max());
+}
+
 // True if [offset, offset + size) lies inside [0, limit).
 constexpr bool in_range(uint64_t offset, uint64_t size, uint64_t limit) {
   return offset <= limit && size <= limit - offset;

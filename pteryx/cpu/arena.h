@@ -3,16 +3,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <new>
 #include <vector>
+
+#include "pteryx/base/checked.h"
 
 namespace pteryx::cpu {
 
 class Arena {
  public:
   static constexpr size_t kAlignment = 64;
+  // No more can be taken. What would be counts as this much, which nobody can reserve.
+  static constexpr size_t kMost = std::numeric_limits<ptrdiff_t>::max() / kAlignment * kAlignment;
   struct CountOnly {};
 
   Arena() = default;
@@ -22,25 +29,34 @@ class Arena {
   bool counts_only() const { return counts_only_; }
   // Bytes that were taken since the last reset().
   size_t taken() const { return taken_; }
+  // Bytes of memory that it has.
+  size_t size() const {
+    size_t all = 0;
+    for (const Block& b : blocks_) all += b.size;
+    return all;
+  }
   // An address where nothing is, for what must not be touched.
   static std::byte* no_memory() {
     return reinterpret_cast<std::byte*>(kAlignment);  // NOLINT(performance-no-int-to-ptr)
   }
   // Makes room for calls that take so many bytes, while nothing is taken. False: there is no such
   // memory.
-  bool reserve(size_t bytes) {
+  bool reserve(uint64_t bytes) {
     if (bytes <= (blocks_.empty() ? 0 : blocks_.back().size)) return true;
-    void* const memory = ::operator new(bytes, std::align_val_t{kAlignment}, std::nothrow);
+    if (bytes >= kMost) return false;
+    const auto size = static_cast<size_t>(bytes);
+    void* const memory = ::operator new(size, std::align_val_t{kAlignment}, std::nothrow);
     if (memory == nullptr) return false;
     blocks_.clear();
-    add(memory, bytes);
+    add(memory, size);
     return true;
   }
 
   // Stands until reset(); its contents are anything.
-  std::byte* take(size_t bytes) {
-    bytes = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    taken_ += bytes;
+  std::byte* take(uint64_t wanted) {
+    const auto bytes = static_cast<size_t>(
+        wanted >= kMost ? kMost : (wanted + kAlignment - 1) / kAlignment * kAlignment);
+    taken_ = std::min(taken_ + bytes, kMost);
     if (counts_only_) return no_memory();
     if (blocks_.empty() || blocks_.back().used + bytes > blocks_.back().size) grow(bytes);
     Block& block = blocks_.back();
@@ -48,9 +64,12 @@ class Arena {
     block.used += bytes;
     return at;
   }
-  template <typename T>
-  T* take_array(size_t count) {
-    return reinterpret_cast<T*>(take(count * sizeof(T)));
+  // So many elements, of each of which there are so many, and so on.
+  template <typename T, typename... More>
+  T* take_array(uint64_t count, More... more) {
+    uint64_t bytes = saturating_mul<uint64_t>(count, sizeof(T));
+    ((bytes = saturating_mul<uint64_t>(bytes, more)), ...);
+    return reinterpret_cast<T*>(take(bytes));
   }
   // What was taken is free again, in one piece from now on.
   void reset() {

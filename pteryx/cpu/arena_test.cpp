@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 #include <gtest/gtest.h>
 
@@ -80,6 +81,42 @@ TEST(Arena, CountsWhatCallsTake) {
   arena.reset();
   EXPECT_EQ(arena.taken(), 0U);
   EXPECT_FALSE(Arena().reserve(std::numeric_limits<size_t>::max() / 2));
+}
+
+TEST(Arena, SaysHowMuchMemoryItHas) {
+  Arena arena;
+  EXPECT_EQ(arena.size(), 0U);
+  ASSERT_TRUE(arena.reserve(1024));
+  EXPECT_EQ(arena.size(), 1024U);
+  arena.take(1000);
+  EXPECT_EQ(arena.size(), 1024U);
+  arena.take(1000);
+  EXPECT_GT(arena.size(), 1024U);
+}
+
+// A product that does not fit is no small one, and a sum neither.
+TEST(Arena, WhatIsTooLargeCountsAsMoreThanThereIs) {
+  constexpr uint64_t kAll = std::numeric_limits<uint64_t>::max();
+  const auto expect_too_large = [](const auto& take) {
+    Arena counts{Arena::CountOnly{}};
+    take(counts);
+    EXPECT_EQ(counts.taken(), Arena::kMost);
+    EXPECT_FALSE(Arena().reserve(counts.taken()));
+    take_some(counts, 3);
+    EXPECT_EQ(counts.taken(), Arena::kMost);
+  };
+  expect_too_large([](Arena& a) { a.take(kAll); });
+  expect_too_large([](Arena& a) { a.take(std::numeric_limits<size_t>::max() - 3); });
+  expect_too_large([](Arena& a) { a.take_array<float>(kAll / 4 + 2); });
+  expect_too_large([](Arena& a) { a.take_array<float>(size_t{1} << 40U, size_t{1} << 40U); });
+  expect_too_large([](Arena& a) { a.take_array<float>(1U << 20U, kAll / 2, 1U << 30U); });
+  expect_too_large([](Arena& a) {
+    for (int i = 0; i < 3; ++i) a.take(Arena::kMost / 2);
+  });
+  EXPECT_FALSE(Arena().reserve(kAll));
+  Arena counts{Arena::CountOnly{}};
+  counts.take_array<float>(3, 5, 7);
+  EXPECT_EQ(counts.taken(), 448U);
 }
 
 TEST(Arena, PoolsRunWithoutAllocating) {

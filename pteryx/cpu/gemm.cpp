@@ -12,6 +12,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "pteryx/base/checked.h"
 #include "pteryx/cpu/functions-inl.h"
 #include "pteryx/cpu/gemm.h"
 #include "pteryx/cpu/vector-inl.h"
@@ -93,7 +94,7 @@ size_t most_bytes(const Gemm& g, size_t threads) {
   size_t blocks = (vectors_of(g) + kTileVectors - 1) / kTileVectors;
   if (g.m <= kMostRows)
     blocks = g.m < 2 * kFewestRows ? 0 : std::min(blocks, wanted_items(threads) - 1);
-  return blocks * panels_along_k(g) * sizeof(Panel);
+  return saturating_mul(saturating_mul(blocks, panels_along_k(g)), sizeof(Panel));
 }
 
 // The columns of a block: blocks differ by a vector at most.

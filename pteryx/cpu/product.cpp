@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "pteryx/base/checked.h"
 #include "pteryx/cpu/product_parts.h"
 
 namespace pteryx::cpu {
@@ -16,7 +17,7 @@ size_t row_bytes(const Weight& weight, size_t m, Precision precision) {
 }  // namespace
 
 size_t prepared_bytes(const Weight& weight, size_t m, Precision precision) {
-  return m * row_bytes(weight, m, precision);
+  return saturating_mul(m, row_bytes(weight, m, precision));
 }
 
 size_t most_prepared_bytes(const Weight& weight, size_t m, Precision precision) {

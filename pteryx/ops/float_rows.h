@@ -17,6 +17,7 @@ inline bool is_f32(const Tensor& t) { return t.dtype == DType::kF32; }
 inline bool is_f32_or_f16(const Tensor& t) { return is_f32(t) || t.dtype == DType::kF16; }
 
 inline size_t size(int64_t v) { return static_cast<size_t>(v); }
+inline uint64_t count_of(const HostTensor& t) { return static_cast<uint64_t>(t.numel()); }
 
 inline float* floats(const HostTensor& t) { return reinterpret_cast<float*>(t.data); }
 inline uint16_t* halves(const HostTensor& t) { return reinterpret_cast<uint16_t*>(t.data); }
@@ -40,7 +41,7 @@ inline void store_floats(const float* from, const HostTensor& to, int64_t first,
 // All of an f32 or f16 tensor as f32: itself, or a copy.
 inline float* widened(const HostTensor& t, CpuContext& c) {
   if (t.dtype == DType::kF32) return floats(t);
-  auto* const to = c.memory.take_array<float>(static_cast<size_t>(t.numel()));
+  auto* const to = c.memory.take_array<float>(count_of(t));
   if (c.dry_run()) return to;
   load_floats(t, 0, static_cast<size_t>(t.numel()), to);
   return to;
@@ -60,9 +61,10 @@ void for_parts(CpuContext& c, size_t count, size_t least, const Body& body) {
 // So many bytes of memory for each thread, aligned.
 class PerThread {
  public:
-  PerThread(CpuContext& c, size_t bytes)
-      : own_(align_up(bytes, cpu::Arena::kAlignment)),
-        memory_(c.memory.take(own_ * c.pool.threads())) {}
+  PerThread(CpuContext& c, uint64_t bytes)
+      : own_(static_cast<size_t>(
+            align_up(std::min<uint64_t>(bytes, cpu::Arena::kMost), cpu::Arena::kAlignment))),
+        memory_(c.memory.take_array<std::byte>(own_, c.pool.threads())) {}
   std::byte* of(size_t thread) const { return memory_ + thread * own_; }
 
  private:

@@ -29,10 +29,10 @@ Result<bool> norm_fast(const Node& n, const Host& h, CpuContext& c) {
   if (!fits(n, r)) return false;
   const HostTensor y = h.host(n.out_id());
   const float* const x = widened(h.host(n.in(0).id), c);
-  float* const to = is_f32(n.out()) ? floats(y) : c.memory.take_array<float>(size(y.numel()));
+  float* const to = is_f32(n.out()) ? floats(y) : c.memory.take_array<float>(count_of(y));
   const float* const weight = channel_values(n, h, r.affine.weight, c);
   const float* const bias = channel_values(n, h, r.affine.bias, c);
-  auto* const stats = c.memory.take_array<float>(size(r.rows) * 2);
+  auto* const stats = c.memory.take_array<float>(size(r.rows), 2U);
   if (c.dry_run()) return true;
   const auto eps = static_cast<float>(r.eps);
   const auto length = size(r.length);

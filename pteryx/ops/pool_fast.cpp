@@ -82,7 +82,7 @@ cpu::Places places_of(const Pool& p, CpuContext& c) {
     return for_windows<int32_t>(c, p.h,
                                 [&](int64_t b, const Span& s) { return entry(b, s) * p.w.in; });
   };
-  auto* const taps = c.memory.take_array<int32_t>(size(p.h.kernel * p.w.kernel));
+  auto* const taps = c.memory.take_array<int32_t>(size(p.h.kernel), size(p.w.kernel));
   for (int64_t i = 0; i < p.h.kernel && !c.dry_run(); ++i) {
     for (int64_t j = 0; j < p.w.kernel; ++j)
       taps[i * p.w.kernel + j] = static_cast<int32_t>(i * p.h.dilation * p.w.in + j * p.w.dilation);
@@ -144,8 +144,8 @@ void by_planes(const Node& n, const Pool& p, const Planes& planes, CpuContext& c
   const bool indices = planes.indices.data != nullptr;
   const cpu::Places places = indices ? places_of(p, c) : cpu::Places{};
   const size_t plane = w.plane() + cpu::kSpare;
-  const PerThread padded(c, plane * sizeof(float));
-  const PerThread found(c, indices ? w.positions() * sizeof(int32_t) : 0);
+  const PerThread padded(c, uint64_t{plane} * sizeof(float));
+  const PerThread found(c, indices ? uint64_t{w.positions()} * sizeof(int32_t) : 0);
   if (c.dry_run()) return;
   for (size_t t = 0; t < c.pool.threads(); ++t) {
     auto* const to = reinterpret_cast<float*>(padded.of(t));
@@ -178,7 +178,7 @@ Result<bool> fast(const Node& n, const Host& h, CpuContext& context) {
   const auto results = size(y.numel());
   Planes planes{.count = size(n.in(kX).numel() / (p.h.in * p.w.in)),
                 .x = widened(h.host(n.in(kX).id), context),
-                .y = is_f32(n.out()) ? floats(y) : context.memory.take_array<float>(results),
+                .y = is_f32(n.out()) ? floats(y) : context.memory.take_array<float>(count_of(y)),
                 .indices = {}};
   if (wants_indices(n)) planes.indices = h.host(n.out_id(1));
   by_planes(n, p, planes, context);

@@ -40,8 +40,7 @@ Result<bool> fast(const Node& n, const Host& host, CpuContext& c) {
   const std::byte* const keys = host.host(a.k.id).data;
   const std::byte* const values = host.host(a.v.id).data;
   const float* const q = widened(host.host(a.q.id), c);
-  float* const to =
-      is_f32(n.out()) ? floats(y) : c.memory.take_array<float>(static_cast<size_t>(y.numel()));
+  float* const to = is_f32(n.out()) ? floats(y) : c.memory.take_array<float>(count_of(y));
   cpu::Attention call{
       .kind = a.k.dtype == DType::kF16 ? cpu::CacheKind::kF16 : cpu::CacheKind::kF32,
       .q_strides = strides_of(a.q_strides),

@@ -111,7 +111,7 @@ Operands find_operands(const Node& n, const Host& h, const Conv& c, const Finish
   o.x = widened(h.host(n.in(kX).id), context);
   o.weight = widened(h.host(n.in(kWeight).id), context);
   const HostTensor y = h.host(n.out_id());
-  o.y = is_f32(n.out()) ? floats(y) : context.memory.take_array<float>(size(y.numel()));
+  o.y = is_f32(n.out()) ? floats(y) : context.memory.take_array<float>(count_of(y));
   o.finish.activation = activation_of(f.activation);
   if (f.lo) o.finish.low = static_cast<float>(*f.lo);
   if (f.hi) o.finish.high = static_cast<float>(*f.hi);
@@ -139,7 +139,7 @@ cpu::Finish finish_at(const Operands& o, const Conv& c, size_t image, size_t cha
 
 const size_t* find_starts(const Conv& c, const cpu::Window& w, CpuContext& context) {
   const auto channels = size(c.in_channels);
-  auto* const starts = context.memory.take_array<size_t>(channels * w.taps());
+  auto* const starts = context.memory.take_array<size_t>(channels, w.taps());
   if (context.dry_run()) return starts;
   for (size_t t = 0; t < w.taps(); ++t) starts[t] = w.start_of(t);
   for (size_t i = w.taps(); i < channels * w.taps(); ++i)
@@ -152,7 +152,7 @@ void by_channels(const Conv& c, const Operands& o, CpuContext& context) {
   const bool direct = cpu::convolves_directly(w);
   const size_t* const starts = direct ? nullptr : find_starts(c, w, context);
   const size_t plane = direct ? 0 : w.plane() + cpu::kSpare;
-  const PerThread padded(context, plane * sizeof(float));
+  const PerThread padded(context, uint64_t{plane} * sizeof(float));
   if (context.dry_run()) return;
   for (size_t t = 0; t < context.pool.threads(); ++t) {
     auto* const to = reinterpret_cast<float*>(padded.of(t));
@@ -203,7 +203,7 @@ void by_products(const Conv& given, const Operands& o, CpuContext& context) {
     g.b = {.kind = cpu::RightKind::kRows, .data = nullptr, .stride = w.positions()};
   } else {
     const size_t all = groups * channels * w.plane();
-    padded = context.memory.take_array<float>(all + cpu::kSpare);
+    padded = context.memory.take_array<float>(groups * channels, w.plane() + cpu::kSpare);
     if (!context.dry_run()) std::fill(padded + all, padded + all + cpu::kSpare, 0.0F);
     g.b = {.kind = cpu::RightKind::kPatches,
            .data = nullptr,
@@ -290,7 +290,7 @@ void by_spreading(const Conv& c, const Operands& o, CpuContext& context) {
   const auto terms = size(c.in_channels);
   const auto channels = size(c.out_channels);
   const size_t most = std::clamp<size_t>(size(kMostSpread) / (taps * in), 1, channels);
-  auto* const weight = context.memory.take_array<float>(channels * taps * terms);
+  auto* const weight = context.memory.take_array<float>(channels * taps, terms);
   auto* const products = context.memory.take_array<float>(most * taps * in);
   const PerThread scratch(context, cpu::gemm_scratch_bytes());
   if (context.dry_run()) return;

@@ -135,7 +135,7 @@ Result<bool> matmul_fast(const Node& n, const Host& h, CpuContext& c) {
                     .a_row = size(d.a.row),
                     .b = right_of(d, h, c),
                     .finish = finish_of(d, h, c),
-                    .y = is_f32(d.y) ? floats(y) : c.memory.take_array<float>(size(y.numel())),
+                    .y = is_f32(d.y) ? floats(y) : c.memory.take_array<float>(count_of(y)),
                     .y_row = size(d.n)};
   if (d.batches == 1 && d.m <= kFewRows && d.k > 0 && d.b_along_k()) {
     by_rows(g, c);

@@ -161,7 +161,7 @@ X make_x(const QLinear& d, const Host& h, CpuContext& c) {
   const auto k = static_cast<size_t>(d.k);
   if (is_f32(d.x) && !d.norm && !d.row_scale && d.x_zero == 0)
     return {floats(x) + d.first_row * d.k, k};
-  auto* const to = c.memory.take_array<float>(static_cast<size_t>(d.m) * k);
+  auto* const to = c.memory.take_array<float>(size(d.m), k);
   if (c.dry_run()) return {to, k};
   const float* const norm = d.norm ? floats(h.host(d.norm->id)) : nullptr;
   const HostTensor scales = d.row_scale ? h.host(d.row_scale->id) : HostTensor{};
@@ -298,8 +298,7 @@ Result<bool> qlinear_fast(const Node& n, const Host& h, CpuContext& c) {
   const X x = make_x(d, h, c);
   const bool plain = is_f32(d.y) && d.more.empty() && !d.gated && !d.rotation;
   const auto width = static_cast<size_t>(d.n);
-  float* const y =
-      plain ? floats(h.host(d.y.id)) : c.memory.take_array<float>(static_cast<size_t>(d.m) * width);
+  float* const y = plain ? floats(h.host(d.y.id)) : c.memory.take_array<float>(size(d.m), width);
   multiply(d, pieces, x, c, y, width);
   if (c.dry_run()) return true;
   const Ends ends = find_ends(d, h);

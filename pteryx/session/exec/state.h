@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "pteryx/base/checked.h"
 #include "pteryx/graph/graph.h"
 #include "pteryx/session/constant.h"
 #include "pteryx/session/exec/constants.h"
@@ -62,7 +63,9 @@ class ZeroedMemory {
  public:
   ZeroedMemory() = default;
   explicit ZeroedMemory(uint64_t size)
-      : bytes_(static_cast<std::byte*>(std::calloc(static_cast<size_t>(size), 1))),
+      : bytes_(fits<size_t>(size)
+                   ? static_cast<std::byte*>(std::calloc(static_cast<size_t>(size), 1))
+                   : nullptr),
         size_(bytes_ == nullptr ? 0 : size) {}  // empty where there is none left
 
   std::byte* data() const { return bytes_.get(); }
