@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "pteryx/ops/op.h"
 
@@ -11,5 +12,9 @@ namespace pteryx::ops {
 // 0: there is none.
 uint64_t cpu_scratch_bytes(const graph::Graph& g, const Live& live, const Node& n, cpu::Pool& pool,
                            Precision precision);
+// Constants in several places that this kernel takes as they lie. Of others, and of all where it
+// refuses the call, a copy in one piece is made.
+std::vector<ValueId> taken_in_parts(const graph::Graph& g, const Live& live, const Node& n,
+                                    cpu::Pool& pool, Precision precision);
 
 }  // namespace pteryx::ops

@@ -255,6 +255,10 @@ Got run(const Layer& l, bool fuse, const std::shared_ptr<gpu::Device>& on) {
       got.values.insert(got.values.end(), values, values + numel(y.dims));
     }
   }
+  // Where scales and all else stay as they are, joined weights are all that is copied.
+  if (on->caps().cpu) {
+    EXPECT_EQ(loaded.copied_bytes(), loaded.method().memory().joined_bytes());
+  }
   return got;
 }
 

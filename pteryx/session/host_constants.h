@@ -3,8 +3,11 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
+#include "pteryx/base/precision.h"
 #include "pteryx/base/source.h"
+#include "pteryx/cpu/pool.h"
 #include "pteryx/graph/graph.h"
 #include "pteryx/session/constant.h"
 #include "pteryx/session/layout.h"
@@ -14,9 +17,14 @@ namespace pteryx {
 // Of one method or of several.
 class HostConstants {
  public:
+  // What reads them; without threads, the references.
+  struct Kernels {
+    cpu::Pool* pool = nullptr;
+    Precision precision = Precision::kF32;
+  };
   // The first `files` of the sources are files; others hold what was made of them.
-  HostConstants(std::span<const SourcePtr> sources, size_t files)
-      : sources_(sources), files_(files) {}
+  HostConstants(std::span<const SourcePtr> sources, size_t files, const Kernels& kernels)
+      : sources_(sources), files_(files), kernels_(kernels) {}
 
   // Counts those that nodes of g on the CPU read, before anything is read.
   void add(const graph::Graph& g, const Layout& layout);
@@ -24,8 +32,11 @@ class HostConstants {
   uint64_t copied() { return copied_ + made_.total(); }
 
  private:
+  std::vector<bool> joined(const graph::Graph& g, const Layout& layout) const;
+
   std::span<const SourcePtr> sources_;
   size_t files_;
+  Kernels kernels_;
   ByteCount in_place_;
   ByteCount made_;
   uint64_t copied_ = 0;  // by each method for itself

@@ -198,7 +198,7 @@ MemoryNeed cpu_memory(const program::Program& program, const program::MethodReco
   caps.cpu = true;
   auto layout = make_layout(g, {.caps = caps, .precision = precision});
   if (!layout.ok()) return {};
-  HostConstants constants(scales.sources(), program.sources().size());
+  HostConstants constants(scales.sources(), program.sources().size(), {&pool, precision});
   constants.add(g, *layout);
   layout->memory.in_place = constants.in_place();
   layout->memory.copied = constants.copied();

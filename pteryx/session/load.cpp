@@ -64,6 +64,9 @@ struct SessionLoad::Impl {
   void set_scales();
   Status plan(Planned& p);
   Status add_states(Planned& p);
+  HostConstants host_constants() const {
+    return {sources, session->program.sources().size(), {kernels.pool.get(), kernels.precision}};
+  }
   Status check_memory();
   Status make_methods();
 };
@@ -214,7 +217,7 @@ Status SessionLoad::Impl::plan(Planned& p) {
   if (!added.ok()) return during(std::move(added), method);
   need.constants += p.layout.memory.constants;
   need.activations += p.layout.memory.gpu_total() - p.layout.memory.constants;
-  HostConstants constants(sources, session->program.sources().size());
+  HostConstants constants = host_constants();
   constants.add(p.graph, p.layout);
   p.layout.memory.in_place = constants.in_place();
   p.layout.memory.copied = constants.copied();
@@ -247,7 +250,7 @@ Status SessionLoad::Impl::check_memory() {
     need.activations -= group.shared_bytes();
     need.host -= group.shared_host_bytes();
   }
-  HostConstants constants(sources, session->program.sources().size());
+  HostConstants constants = host_constants();
   for (const Planned& p : planned) constants.add(p.graph, p.layout);
   need.in_place = constants.in_place();
   need.copied = constants.copied();

@@ -299,9 +299,9 @@ Result<bool> qlinear_fast(const Node& n, const Host& h, CpuContext& c) {
   const bool plain = is_f32(d.y) && d.more.empty() && !d.gated && !d.rotation;
   const auto width = static_cast<size_t>(d.n);
   float* const y = plain ? floats(h.host(d.y.id)) : c.memory.take_array<float>(size(d.m), width);
+  const Ends ends = find_ends(d, h);
   multiply(d, pieces, x, c, y, width);
   if (c.dry_run()) return true;
-  const Ends ends = find_ends(d, h);
   const bool adds = d.factor != 1 || d.bias || d.residual;
   if (plain && !adds) return true;
   for_rows(c, d.m, [&](size_t m) {

@@ -123,6 +123,15 @@ std::byte* Memory::joined(uint32_t root) const {
   return host_[root] = const_cast<std::byte*>(apart_[root]->bytes().data());
 }
 
+uint64_t Memory::joined_bytes() const {
+  uint64_t all = 0;
+  for (size_t i = 0; i < apart_.size(); ++i) {
+    if (apart_[i] == nullptr || host_[i] == nullptr) continue;
+    for (const Bytes& part : apart_[i]->parts()) all += part.size();
+  }
+  return all;
+}
+
 void Memory::use(State& state) {
   for (const StateRoot& s : state_) {
     buffers_[s.root].buffer = state.buffer(s.cell);

@@ -50,6 +50,8 @@ class Memory {
     const ConstantBytes* const c = apart_[layout_.root_of[graph::index(id)]];
     return c == nullptr ? std::span<const Bytes>() : c->parts();
   }
+  // What host_of() has copied so.
+  uint64_t joined_bytes() const;
   // An input that is read where the caller has it, until the next run.
   void borrow(uint32_t root, std::byte* data) { host_[root] = data; }
   // An input that is copied into memory of the method.

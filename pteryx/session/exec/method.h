@@ -38,6 +38,7 @@ class Method {
 
   const graph::Graph& graph() const { return graph_; }
   const Layout& layout() const { return layout_; }
+  const Memory& memory() const { return memory_; }
   Runner& runner() { return runner_; }
   // Of runs that name no other state, the one of the group.
   StateGroup& states() const { return states_; }

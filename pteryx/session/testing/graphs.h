@@ -14,6 +14,7 @@
 #include "pteryx/graph/graph.h"
 #include "pteryx/ops/table.h"
 #include "pteryx/session/exec/method.h"
+#include "pteryx/session/host_constants.h"
 #include "pteryx/session/inspect.h"
 #include "pteryx/session/native/blocking.h"
 
@@ -50,6 +51,8 @@ class LoadedGraph {
 
   const Status& status() const { return status_; }
   exec::Method& method() { return *method_; }
+  // Of constants: what was told before anything was allocated.
+  uint64_t copied_bytes() const { return copied_bytes_; }
   Result<std::span<const Value>> run(std::span<const Value> inputs) {
     return blocking::run(*method_, *device_, inputs);
   }
@@ -59,17 +62,23 @@ class LoadedGraph {
     constexpr uint32_t kRecordings = 16;
     PTERYX_ASSIGN(ops::PlanContext context, make_context(device_->caps(), routes));
     PTERYX_ASSIGN(Layout layout, make_layout(g, context));
+    HostConstants constants(constants_.sources(), constants_.sources().size(),
+                            {kernels_.pool.get(), kernels_.precision});
+    constants.add(g, layout);
+    copied_bytes_ = constants.copied();
     PTERYX_ASSIGN(std::vector<exec::StateRoot> roots, states_.add(g, layout));
     states_.begin(constants_);
-    method_ = std::make_unique<exec::Method>(
-        std::move(g), std::move(layout), exec::Method::States{states_, std::move(roots)},
-        std::move(context), constants_, kRecordings, exec::CpuKernels{cpu::shared_pool(2)});
+    method_ = std::make_unique<exec::Method>(std::move(g), std::move(layout),
+                                             exec::Method::States{states_, std::move(roots)},
+                                             std::move(context), constants_, kRecordings, kernels_);
     return blocking::load(*method_, *device_);
   }
 
   std::shared_ptr<gpu::Device> device_;
   exec::ConstantPool constants_;
   exec::StateGroup states_;
+  exec::CpuKernels kernels_{cpu::shared_pool(2)};
+  uint64_t copied_bytes_ = 0;
   std::unique_ptr<exec::Method> method_;
   Status status_;
 };
