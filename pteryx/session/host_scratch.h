@@ -10,11 +10,8 @@
 
 namespace pteryx {
 
-// Bytes of the arena that nodes on the CPU share at these sizes: every kernel is asked, none runs.
-uint64_t host_scratch_bytes(const graph::Graph& g, const Layout& layout, const ops::Live& live,
-                            cpu::Pool& pool, Precision precision);
-// The same for the nodes of one block.
-uint64_t host_scratch_bytes(const graph::Graph& g, const Layout& layout, const Block& block,
-                            const ops::Live& live, cpu::Pool& pool, Precision precision);
+// Bytes of the arena that nodes on the CPU share at the bound: every kernel is asked, none runs.
+uint64_t host_scratch_bytes(const graph::Graph& g, const Layout& layout, cpu::Pool& pool,
+                            Precision precision);
 
 }  // namespace pteryx

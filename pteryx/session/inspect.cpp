@@ -202,7 +202,7 @@ MemoryNeed cpu_memory(const program::Program& program, const program::MethodReco
   constants.add(g, *layout);
   layout->memory.in_place = constants.in_place();
   layout->memory.copied = constants.copied();
-  layout->memory.host_scratch = host_scratch_bytes(g, *layout, layout->bound, pool, precision);
+  layout->memory.host_scratch = host_scratch_bytes(g, *layout, pool, precision);
   return layout->memory;
 }
 

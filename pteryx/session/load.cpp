@@ -223,7 +223,7 @@ Status SessionLoad::Impl::plan(Planned& p) {
   p.layout.memory.copied = constants.copied();
   if (kernels.pool != nullptr) {
     p.layout.memory.host_scratch =
-        host_scratch_bytes(p.graph, p.layout, p.layout.bound, *kernels.pool, kernels.precision);
+        host_scratch_bytes(p.graph, p.layout, *kernels.pool, kernels.precision);
   }
   need.host += p.layout.memory.host;
   need.host_scratch = std::max(need.host_scratch, p.layout.memory.host_scratch);

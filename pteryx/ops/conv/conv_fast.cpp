@@ -44,11 +44,15 @@ bool fits_memory(const Conv& c) {
 // Products of a transposed convolution that are held at a time, for one channel at least.
 constexpr int kMostSpread = 1 << 24;
 
+// For each channel.
+double products(const Conv& c) {
+  return static_cast<double>(product(c.in)) * static_cast<double>(product(c.kernel));
+}
+
 bool fits(const Node& n, const Conv& c, const Finish& f) {
   if (c.batch == 0 || c.positions() == 0 || c.channels() == 0 || c.terms() == 0) return false;
   if (!c.transposed && !fits_memory(c)) return false;
-  const double spread = static_cast<double>(product(c.in)) * static_cast<double>(product(c.kernel));
-  if (c.transposed && (spread == 0 || spread > kMostSpread)) return false;
+  if (c.transposed && products(c) == 0) return false;
   if (!is_f32_or_f16(n.in(kX)) || !is_f32_or_f16(n.in(kWeight)) || !is_f32_or_f16(n.out()))
     return false;
   if (n.has(kBias) && !is_float(n.in(kBias).dtype)) return false;
@@ -149,7 +153,7 @@ const size_t* find_starts(const Conv& c, const cpu::Window& w, CpuContext& conte
 
 void by_channels(const Conv& c, const Operands& o, CpuContext& context) {
   const cpu::Window w = window_of(c);
-  const bool direct = cpu::convolves_directly(w);
+  const bool direct = !context.dry_run() && cpu::convolves_directly(w);  // smaller ones may not
   const size_t* const starts = direct ? nullptr : find_starts(c, w, context);
   const size_t plane = direct ? 0 : w.plane() + cpu::kSpare;
   const PerThread padded(context, uint64_t{plane} * sizeof(float));
@@ -291,7 +295,10 @@ void by_spreading(const Conv& c, const Operands& o, CpuContext& context) {
   const auto channels = size(c.out_channels);
   const size_t most = std::clamp<size_t>(size(kMostSpread) / (taps * in), 1, channels);
   auto* const weight = context.memory.take_array<float>(channels * taps, terms);
-  auto* const products = context.memory.take_array<float>(most * taps * in);
+  // Of a smaller input, more channels may be held at a time.
+  const uint64_t all = saturating_mul<uint64_t>(channels * taps, in);
+  auto* const products = context.memory.take_array<float>(
+      context.dry_run() ? std::min<uint64_t>(all, kMostSpread) : most * taps * in);
   const PerThread scratch(context, cpu::gemm_scratch_bytes());
   if (context.dry_run()) return;
   cpu::Gemm g{.m = most * taps,
@@ -325,12 +332,22 @@ void by_spreading(const Conv& c, const Operands& o, CpuContext& context) {
   }
 }
 
+// Whether other sizes of x may come.
+bool may_be_smaller(const Node& n) {
+  return std::ranges::any_of(n.graph().inputs, [&](ValueId id) {
+    const graph::Tensor* const t = n.graph().tensor(id);
+    return t != nullptr && t->dynamic;
+  });
+}
+
 }  // namespace
 
 Result<bool> fast(const Node& n, const Host& h, CpuContext& context) {
   PTERYX_ASSIGN(const Conv c, read_conv(n));
   const Finish f = read_finish(n);
   if (!fits(n, c, f)) return false;
+  const bool too_many = c.transposed && products(c) > kMostSpread;
+  if (too_many && !(context.dry_run() && may_be_smaller(n))) return false;
   const Operands o = find_operands(n, h, c, f, context);
   if (c.transposed) {
     by_spreading(c, o, context);
@@ -343,7 +360,7 @@ Result<bool> fast(const Node& n, const Host& h, CpuContext& context) {
     const HostTensor y = h.host(n.out_id());
     store_floats(o.y, y, 0, size(y.numel()));
   }
-  return true;
+  return !too_many;
 }
 
 }  // namespace pteryx::ops::conv

@@ -57,7 +57,8 @@ struct Recording {
   std::vector<std::shared_ptr<OwnedBuffer>> scratch;
   Creations created;
   bool ready = false;     // all of it is there
-  bool has_room = false;  // so is memory for temporaries of kernels on the CPU
+  bool has_room = false;  // memory for temporaries of kernels on the CPU was looked at
+  std::vector<const graph::Node*> without_room;  // whose kernels would take more than there is
   // How words of the staging buffer move when the position grows by one; see decode_ahead.h.
   struct Move {
     uint32_t word = 0;

@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "pteryx/ops/cpu_scratch.h"
 #include "pteryx/ops/work.h"
 #include "pteryx/session/exec/inputs.h"
-#include "pteryx/session/host_scratch.h"
 
 namespace pteryx::exec {
 
@@ -118,7 +118,7 @@ Result<bool> Runner::proceed() {
     if (phase_ == Phase::kRecording) {
       PTERYX_ASSIGN(const bool there, recorder_.advance(block_, *recording_));
       if (!there) return false;
-      PTERYX_TRY(make_room());
+      make_room();
       const PhaseTimer timer(request_.profiler, Profile::Phase::kWrites);
       PTERYX_TRY(transfer_.put_scalars(*recording_));
       step_ = 0;
@@ -196,21 +196,25 @@ Result<bool> Runner::take_step(const Block& b, const Step& s) {
   return transfer_.download(s.downloads, recording_->live, wanted_, request_.profiler);
 }
 
-// Live sizes may need more than the bound, for which there was room when the session was loaded.
-Status Runner::make_room() {
-  if (recording_->has_room || cpu_.pool == nullptr) return {};
-  const uint64_t bytes = host_scratch_bytes(graph_, layout_, layout_.blocks[block_],
-                                            recording_->live, *cpu_.pool, cpu_.precision);
-  if (!cpu_.memory->reserve(bytes)) {
-    return memory_error(fmt::format("running '{}': no memory left for {} bytes of temporaries",
-                                    graph_.method, bytes));
+// There is room for what kernels take at the bound. Of smaller sizes, those that would take more
+// are left to the references.
+void Runner::make_room() {
+  if (recording_->has_room || cpu_.pool == nullptr) return;
+  const Block& b = layout_.blocks[block_];
+  for (uint32_t i = b.begin; i < b.end; ++i) {
+    if (layout_.defs[i] == nullptr || layout_.place[i] != Place::kCpu) continue;
+    const ops::Node n(graph_, graph_.nodes[i], *layout_.defs[i], recording_->live);
+    if (ops::cpu_scratch_bytes(graph_, recording_->live, n, *cpu_.pool, cpu_.precision) >
+        cpu_.memory->size())
+      recording_->without_room.push_back(&n.node());
   }
   recording_->has_room = true;
-  return {};
 }
 
 Status Runner::run_on_cpu(const ops::Node& n) {
-  if (cpu_.pool != nullptr && n.def().fast != nullptr) {
+  const auto& without_room = recording_->without_room;
+  if (cpu_.pool != nullptr && n.def().fast != nullptr &&
+      std::ranges::find(without_room, &n.node()) == without_room.end()) {
     cpu_.memory->reset();
     ops::CpuContext context{*cpu_.pool, *cpu_.memory, cpu_.precision};
     PTERYX_ASSIGN(const bool done, n.def().fast(n, *this, context));

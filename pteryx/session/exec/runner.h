@@ -88,7 +88,7 @@ class Runner final : public ops::Host {
   void collect_outputs();
   void end();
   Status failed(Status s);
-  Status make_room();
+  void make_room();
   Status run_on_cpu(const ops::Node& n);
   ops::HostTensor host(graph::ValueId id) const override;
   std::span<const Bytes> parts(graph::ValueId id) const override;

@@ -15,6 +15,7 @@
 #include "pteryx/ops/table.h"
 #include "pteryx/session/exec/method.h"
 #include "pteryx/session/host_constants.h"
+#include "pteryx/session/host_scratch.h"
 #include "pteryx/session/inspect.h"
 #include "pteryx/session/native/blocking.h"
 
@@ -53,6 +54,9 @@ class LoadedGraph {
   exec::Method& method() { return *method_; }
   // Of constants: what was told before anything was allocated.
   uint64_t copied_bytes() const { return copied_bytes_; }
+  // Of temporaries on the CPU: what was told likewise, and what there is.
+  uint64_t scratch_bytes() const { return scratch_bytes_; }
+  uint64_t held_bytes() const { return kernels_.memory->size(); }
   Result<std::span<const Value>> run(std::span<const Value> inputs) {
     return blocking::run(*method_, *device_, inputs);
   }
@@ -66,6 +70,8 @@ class LoadedGraph {
                             {kernels_.pool.get(), kernels_.precision});
     constants.add(g, layout);
     copied_bytes_ = constants.copied();
+    scratch_bytes_ = host_scratch_bytes(g, layout, *kernels_.pool, kernels_.precision);
+    EXPECT_TRUE(kernels_.memory->reserve(scratch_bytes_));
     PTERYX_ASSIGN(std::vector<exec::StateRoot> roots, states_.add(g, layout));
     states_.begin(constants_);
     method_ = std::make_unique<exec::Method>(std::move(g), std::move(layout),
@@ -79,6 +85,7 @@ class LoadedGraph {
   exec::StateGroup states_;
   exec::CpuKernels kernels_{cpu::shared_pool(2)};
   uint64_t copied_bytes_ = 0;
+  uint64_t scratch_bytes_ = 0;
   std::unique_ptr<exec::Method> method_;
   Status status_;
 };
