@@ -77,5 +77,19 @@ TEST(CpuMemory, KernelsThatWouldTakeMoreForLessAreLeftOut) {
   expect_no_growth(loaded, {{8, 8}, {33, 33}, {32, 16}, {9, 7}});
 }
 
+TEST(CpuMemory, ThatIsNotThereIsAnError) {
+  Draft d;
+  const Dims huge = {int64_t{1} << 42U};
+  const ValueId x = d.image(huge);
+  d.result("aten.relu.default", {x}, huge);
+  d.result("aten.neg.default", {d.g.outputs.front()}, huge);
+  d.g.outputs.erase(d.g.outputs.begin());
+  testing::LoadedGraph loaded(std::move(d.g), {}, "", gpu::cpu_device());
+  EXPECT_EQ(loaded.status().code(), Code::kMemory);
+  EXPECT_NE(loaded.status().message().find("no memory left for 17592186044416 bytes"),
+            std::string_view::npos)
+      << loaded.status().message();
+}
+
 }  // namespace
 }  // namespace pteryx

@@ -44,10 +44,7 @@ Memory::Memory(const graph::Graph& g, const Layout& layout, std::vector<StateRoo
   faults_ = created_.buffer(device_, std::max(layout.fault_bytes(), kLeast),
                             gpu::BufferKind::kStorage, "faults");
   rule_ = created_.buffer(device_, kRuleWords * 4, gpu::BufferKind::kStorage, "feed rule");
-  std::vector<std::byte*> host_slots;
-  host_slots.reserve(layout.host_slot_bytes.size());
-  for (const uint64_t bytes : layout.host_slot_bytes)
-    host_slots.push_back(host_memory_.take(bytes));
+  take_host_memory();
   upload_constants(g, constants);
   for (uint32_t i = 0; i < layout.roots.size(); ++i) {
     const Root& r = layout.roots[i];
@@ -62,14 +59,31 @@ Memory::Memory(const graph::Graph& g, const Layout& layout, std::vector<StateRoo
     } else if (r.gpu) {
       buffers_[i].buffer = own(std::max<uint64_t>(r.gpu_bytes, 4), label);
     }
-    if (r.host && r.constant) {
+    if (r.host && r.constant)
       host_constants_.push_back({i, {*g.tensor(r.value), constants.sources()}});
-    } else if (r.host && r.host_slot != kNone) {
-      host_[i] = host_slots[r.host_slot];
-    } else if (r.host) {
-      memory_[i].resize(std::max<uint64_t>(r.host_bytes, 1));
-      host_[i] = memory_[i].data();
+  }
+}
+
+void Memory::take_host_memory() {
+  cpu::Arena counts{cpu::Arena::CountOnly{}};
+  for (const uint64_t bytes : layout_.host_slot_bytes) counts.take(bytes);
+  if (!host_memory_.reserve(counts.taken())) {
+    missing_bytes_ = counts.taken();
+    return;
+  }
+  std::vector<std::byte*> slots;
+  slots.reserve(layout_.host_slot_bytes.size());
+  for (const uint64_t bytes : layout_.host_slot_bytes) slots.push_back(host_memory_.take(bytes));
+  for (size_t i = 0; i < layout_.roots.size(); ++i) {
+    const Root& r = layout_.roots[i];
+    if (!r.host || r.constant || r.state) continue;
+    if (r.host_slot != kNone) {
+      host_[i] = slots[r.host_slot];
+      continue;
     }
+    memory_[i] = ZeroedMemory(std::max<uint64_t>(r.host_bytes, 1));
+    host_[i] = memory_[i].data();
+    if (host_[i] == nullptr) missing_bytes_ = r.host_bytes;
   }
 }
 
@@ -103,6 +117,10 @@ gpu::Binding Memory::bound(ops::PlannedBinding::Kind kind) const {
 
 Result<bool> Memory::advance() {
   if (there_) return true;
+  if (missing_bytes_ > 0) {
+    return memory_error(
+        fmt::format("activations on the CPU: no memory left for {} bytes", missing_bytes_));
+  }
   PTERYX_ASSIGN(there_, created_.settled(*device_));
   for (HostConstant& c : host_constants_) {
     PTERYX_ASSIGN(const bool read, c.bytes.advance());

@@ -68,6 +68,7 @@ class Memory {
 
  private:
   std::byte* joined(uint32_t root) const;
+  void take_host_memory();
   void upload_constants(const graph::Graph& g, ConstantPool& constants);
 
   const Layout& layout_;
@@ -78,12 +79,12 @@ class Memory {
   OwnedBuffer inbox_;
   OwnedBuffer readback_;
   OwnedBuffer rule_;
-  std::vector<uint32_t> rule_words_;            // that it holds
-  OwnedBuffer faults_;                          // a slot for each node that reports indices
-  std::vector<gpu::Binding> buffers_;           // of each root
-  std::vector<std::vector<std::byte>> memory_;  // host memory that roots own
-  cpu::Arena host_memory_;                      // that roots share
-  mutable std::vector<std::byte*> host_;        // where each root's host memory is
+  std::vector<uint32_t> rule_words_;      // that it holds
+  OwnedBuffer faults_;                    // a slot for each node that reports indices
+  std::vector<gpu::Binding> buffers_;     // of each root
+  std::vector<ZeroedMemory> memory_;      // host memory that roots own
+  cpu::Arena host_memory_;                // that roots share
+  mutable std::vector<std::byte*> host_;  // where each root's host memory is
   struct HostConstant {
     uint32_t root;
     ConstantBytes bytes;
@@ -91,6 +92,7 @@ class Memory {
   std::deque<HostConstant> host_constants_;
   std::vector<ConstantBytes*> apart_;  // of each root: a constant that lies in several places
   std::vector<bool> staged_;
+  uint64_t missing_bytes_ = 0;  // of the system's memory: there was none left for so many
   bool there_ = false;
 };
 
