@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "pteryx/ops/table.h"
 
@@ -59,14 +58,9 @@ int64_t source(const Conv& c, size_t axis, int64_t o, int64_t k) {
   return i >= 0 && i < c.in[axis] ? i : -1;
 }
 
-std::vector<double> read_all(const HostTensor& t) {
-  std::vector<double> v(static_cast<size_t>(t.numel()));
-  for (size_t i = 0; i < v.size(); ++i) v[i] = t.number(static_cast<int64_t>(i));
-  return v;
-}
-
-// The sum over one channel: `x` is its input plane, `w` its kernel.
-double correlate(const Conv& c, const double* x, const double* w, const Sizes& o) {
+// The sum over one channel: its input plane begins at x_first, its kernel at w_first.
+double correlate(const Conv& c, const HostTensor& x, int64_t x_first, const HostTensor& w,
+                 int64_t w_first, const Sizes& o) {
   double sum = 0;
   for (int64_t kd = 0; kd < c.kernel[0]; ++kd) {
     const int64_t d = source(c, 0, o[0], kd);
@@ -77,7 +71,8 @@ double correlate(const Conv& c, const double* x, const double* w, const Sizes& o
       for (int64_t kw = 0; kw < c.kernel[2]; ++kw) {
         const int64_t v = source(c, 2, o[2], kw);
         if (v < 0) continue;
-        sum += x[(d * c.in[1] + h) * c.in[2] + v] * w[(kd * c.kernel[1] + kh) * c.kernel[2] + kw];
+        sum += x.number(x_first + (d * c.in[1] + h) * c.in[2] + v) *
+               w.number(w_first + (kd * c.kernel[1] + kh) * c.kernel[2] + kw);
       }
     }
   }
@@ -93,10 +88,9 @@ double activate(Activation a, double v) {
 Status cpu(const Node& n, const Host& h) {
   PTERYX_ASSIGN(const Conv c, read_conv(n));
   const Finish f = read_finish(n);
-  const std::vector<double> x = read_all(h.host(n.in(kX).id));
-  const std::vector<double> w = read_all(h.host(n.in(kWeight).id));
-  const std::vector<double> bias =
-      n.has(kBias) ? read_all(h.host(n.in(kBias).id)) : std::vector<double>();
+  const HostTensor x = h.host(n.in(kX).id);
+  const HostTensor w = h.host(n.in(kWeight).id);
+  const HostTensor bias = n.has(kBias) ? h.host(n.in(kBias).id) : HostTensor{};
   const HostTensor y = h.host(n.out_id());
   const int64_t plane = product(c.in);
   const int64_t taps = product(c.kernel);
@@ -106,13 +100,13 @@ Status cpu(const Node& n, const Host& h) {
     const int64_t g = oc / c.out_channels;
     const int64_t at = i % c.positions();
     const Sizes o{at / c.out[2] / c.out[1], at / c.out[2] % c.out[1], at % c.out[2]};
-    double sum = bias.empty() ? 0.0 : bias[static_cast<size_t>(oc)];
+    double sum = n.has(kBias) ? bias.number(oc) : 0.0;
     for (int64_t ic = 0; ic < c.in_channels; ++ic) {
       const int64_t from = (image * c.groups + g) * c.in_channels + ic;
       const int64_t kernel = c.transposed
                                  ? (g * c.in_channels + ic) * c.out_channels + oc % c.out_channels
                                  : oc * c.in_channels + ic;
-      sum += correlate(c, x.data() + from * plane, w.data() + kernel * taps, o);
+      sum += correlate(c, x, from * plane, w, kernel * taps, o);
     }
     if (f.norm) {
       const HostTensor norm = h.host(n.in(kNorm).id);

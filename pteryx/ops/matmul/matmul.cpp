@@ -157,32 +157,39 @@ double activate(Activation a, double v) {
   return v;
 }
 
+// Elements of b that are held at a time, one column at least.
+constexpr int64_t kMostHeld = 1 << 17;
+
 // Plain: rows of a against columns of b, in double or in integers that wrap.
 template <typename T, typename Get, typename Put>
 void multiply(const MatMul& d, const Host& h, Get&& get, Put&& put) {
   const HostTensor a = h.host(d.a.tensor.id);
   const HostTensor b = h.host(d.b.tensor.id);
   const auto k_size = static_cast<size_t>(d.k);
-  std::vector<T> columns(k_size * static_cast<size_t>(d.n));
+  const int64_t most = std::min(std::max<int64_t>(kMostHeld / std::max<int64_t>(d.k, 1), 1), d.n);
+  std::vector<T> columns(k_size * static_cast<size_t>(most));
   std::vector<T> line(k_size);
-  for (int64_t batch = 0; batch < d.batches; ++batch) {
+  // Those of one batch from `first` on.
+  const auto multiply_some = [&](int64_t batch, int64_t first, int64_t count) {
     size_t at = 0;
-    for (int64_t n = 0; n < d.n; ++n) {
-      for (int64_t k = 0; k < d.k; ++k) {
+    for (int64_t n = first; n < first + count; ++n) {
+      for (int64_t k = 0; k < d.k; ++k)
         columns[at++] = get(b, batch * d.b.batch + k * d.b.row + n * d.b.column);
-      }
     }
     for (int64_t m = 0; m < d.m; ++m) {
-      for (size_t k = 0; k < k_size; ++k) {
+      for (size_t k = 0; k < k_size; ++k)
         line[k] = get(a, batch * d.a.batch + m * d.a.row + static_cast<int64_t>(k) * d.a.column);
-      }
-      for (int64_t n = 0; n < d.n; ++n) {
+      for (int64_t n = 0; n < count; ++n) {
         T total = 0;
         const T* column = columns.data() + k_size * static_cast<size_t>(n);
         for (size_t k = 0; k < k_size; ++k) total += line[k] * column[k];
-        put(batch, m, n, total);
+        put(batch, m, first + n, total);
       }
     }
+  };
+  for (int64_t batch = 0; batch < d.batches; ++batch) {
+    for (int64_t first = 0; first < d.n; first += most)
+      multiply_some(batch, first, std::min(most, d.n - first));
   }
 }
 
