@@ -142,6 +142,13 @@ TEST(Cpu, ThreadsAreThoseAskedFor) {
       << absurd.status().message();
 }
 
+TEST(Cpu, ThreadsAreStartedWhereANodeRunsThere) {
+  const auto device = gpu::shared_device();
+  const auto session = Session::load(fixture("ops/add"), {.device = device, .threads = 3});
+  ASSERT_TRUE(session.ok()) << session.status().message();
+  EXPECT_EQ(session->threads(), device->caps().cpu ? 3U : 1U);
+}
+
 TEST(Cpu, IsTakenWhereNoDeviceIsGivenAndNoGpuIsThere) {
   auto session = Session::load(fixture("ops/add"));
   ASSERT_TRUE(session.ok()) << session.status().message();

@@ -63,6 +63,7 @@ struct SessionLoad::Impl {
   Status set_caches();
   void set_scales();
   Status plan(Planned& p);
+  void set_pool(const Layout& layout);
   Status add_states(Planned& p);
   HostConstants host_constants() const {
     return {sources, session->program.sources().size(), {kernels.pool.get(), kernels.precision}};
@@ -139,8 +140,6 @@ Status SessionLoad::Impl::check_options() {
   }
   session->device = options.device;
   kernels.precision = options.precision;
-  if (!options.testing.reference) kernels.pool = cpu::shared_pool(options.threads);
-  session->threads = kernels.pool == nullptr ? 1 : kernels.pool->threads();
   PTERYX_ASSIGN(context,
                 make_context(session->device->caps(), options.testing.routes, options.precision));
   return {};
@@ -217,6 +216,7 @@ Status SessionLoad::Impl::plan(Planned& p) {
   if (!added.ok()) return during(std::move(added), method);
   need.constants += p.layout.memory.constants;
   need.activations += p.layout.memory.gpu_total() - p.layout.memory.constants;
+  set_pool(p.layout);
   HostConstants constants = host_constants();
   constants.add(p.graph, p.layout);
   p.layout.memory.in_place = constants.in_place();
@@ -230,6 +230,14 @@ Status SessionLoad::Impl::plan(Planned& p) {
   session->infos.push_back(describe_method(p.graph, p.layout));
   session->infos.back().note = p.note;
   return {};
+}
+
+// Threads are started where some node runs on the CPU.
+void SessionLoad::Impl::set_pool(const Layout& layout) {
+  const bool on_cpu = std::ranges::find(layout.place, Place::kCpu) != layout.place.end();
+  if (!on_cpu || options.testing.reference || kernels.pool != nullptr) return;
+  kernels.pool = cpu::shared_pool(options.threads);
+  session->threads = kernels.pool->threads();
 }
 
 Status SessionLoad::Impl::add_states(Planned& p) {
