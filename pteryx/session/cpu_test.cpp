@@ -1,4 +1,5 @@
 // Sessions on the device of machines without a GPU. SPDX-License-Identifier: BSD-3-Clause
+#include <bit>
 #include <cmath>
 #include <filesystem>
 #include <string>
@@ -11,6 +12,7 @@
 #include "pteryx/gpu/cpu_device.h"
 #include "pteryx/gpu/testing/compute.h"
 #include "pteryx/pteryx.h"
+#include "pteryx/session/testing/cpu_runs.h"
 
 namespace pteryx {
 namespace {
@@ -65,6 +67,27 @@ TEST(Cpu, F16PrecisionRoundsXAndCaches) {
     for (size_t i = 0; i < got.size(); ++i)
       ASSERT_NEAR(got[i], want[i], 5e-3F * (1 + std::fabs(want[i]))) << name << " " << i;
     EXPECT_LT(asked->methods().front().host_bytes, exact->methods().front().host_bytes) << name;
+  }
+}
+
+// Kernels with vectors and threads compute what the plain ones do.
+TEST(Cpu, FastKernelsGiveWhatTheReferencesGive) {
+  for (const testing::CpuProgram& program : testing::cpu_programs()) {
+    SCOPED_TRACE(program.name);
+    Session fast = program.load(2);
+    Session plain = testing::load_on_cpu(
+        program.name, {.precision = program.precision, .testing = {.reference = true}});
+    EXPECT_EQ(plain.memory().scratch, 0U);
+    EXPECT_GT(fast.memory().scratch, 0U);
+    const testing::Bits got = program.run(fast);
+    const testing::Bits want = program.run(plain);
+    ASSERT_EQ(got.size(), want.size());
+    // Of x that is rounded to 8 bits, which the references do not do.
+    const float tolerance = program.precision == Precision::kF16 ? 2e-2F : 1e-4F;
+    for (size_t i = 0; i < got.size(); ++i) {
+      const auto y = std::bit_cast<float>(want[i]);
+      ASSERT_NEAR(std::bit_cast<float>(got[i]), y, tolerance * (1 + std::fabs(y))) << i;
+    }
   }
 }
 
