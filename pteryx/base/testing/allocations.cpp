@@ -19,14 +19,26 @@ thread_local int counted = 0;
 
 }  // namespace
 
-// ThreadSanitizer has its own operator new: nothing is counted there.
+// ThreadSanitizer has its own operator new, and tells of every allocation.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
-#define PTERYX_COUNTS_NOTHING
+#define PTERYX_HAS_HOOKS
 #endif
 #endif
 
-#ifndef PTERYX_COUNTS_NOTHING
+#ifdef PTERYX_HAS_HOOKS
+#include <sanitizer/allocator_interface.h>
+
+namespace {
+
+void count_one(const volatile void* /*memory*/, size_t /*size*/) {
+  if (counting) ++counted;
+}
+void count_none(const volatile void* /*memory*/) {}
+const int hooks = __sanitizer_install_malloc_and_free_hooks(count_one, count_none);
+
+}  // namespace
+#else
 namespace {
 
 // Whether the nearest caller outside the C++ library is this executable. The WebGPU library and its
@@ -104,6 +116,9 @@ namespace pteryx::testing {
 AllocationCount::AllocationCount() {
   std::array<void*, 1> frame{};
   backtrace(frame.data(), 1);  // loads the unwinder
+#ifdef PTERYX_HAS_HOOKS
+  if (hooks == 0) std::abort();  // nothing would be counted
+#endif
   counted = 0;
   counting = true;
 }
