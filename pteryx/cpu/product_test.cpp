@@ -312,24 +312,6 @@ TEST(Product, OfAPartOfAWeightIsThatOfTheWhole) {
 
 // In f32, infinities and NaN come out as of a plain loop; where x is rounded, all sums of a row
 // that has some are NaN. Rows beside it know nothing of it.
-TEST(Product, OfFewerRowsTakesNoMoreMemory) {
-  for_each_target([] {
-    for (const WeightKind kind : {WeightKind::kLowFirst, WeightKind::kBytes, WeightKind::kF32}) {
-      for (const Precision precision : {Precision::kF32, Precision::kF16}) {
-        const Weight weight{.kind = kind, .n = 64, .k = 100'000, .group = 32};
-        for (const size_t m : {size_t{1}, size_t{4}, size_t{5}, size_t{300}}) {
-          const size_t prepared = most_prepared_bytes(weight, m, precision);
-          const size_t scratch = scratch_bytes(weight, m, precision);
-          for (size_t fewer = 0; fewer <= m; ++fewer) {
-            EXPECT_LE(prepared_bytes(weight, fewer, precision), prepared);
-            EXPECT_LE(scratch_bytes(weight, fewer, precision), scratch);
-          }
-        }
-      }
-    }
-  });
-}
-
 TEST(Product, CarriesInfinitiesAndNan) {
   constexpr Sizes kS{19, 96, 32};
   for (const WeightKind kind : kKinds) {
