@@ -54,10 +54,14 @@ void for_parts(CpuContext& c, size_t count, size_t least, const Body& body) {
   if (c.dry_run()) return;
   const size_t most = c.pool.threads() == 1 ? 1 : 4 * c.pool.threads();
   const size_t parts = std::clamp<size_t>(count / std::max<size_t>(least, 1), 1, most);
+  const size_t each = count / parts;  // or one more: count * parts may be more than a size_t holds
+  const size_t more = count % parts;
   c.pool.run(parts, [&](size_t part, size_t /*thread*/) {
-    body(count * part / parts, count * (part + 1) / parts);
+    const size_t begin = part * each + std::min(part, more);
+    body(begin, begin + each + (part < more ? 1 : 0));
   });
 }
+
 // So many bytes of memory for each thread, aligned.
 class PerThread {
  public:
