@@ -4,20 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "pteryx/ops/testing/attention_calls.h"
-#include "pteryx/ops/testing/op_runner.h"
+#include "pteryx/ops/testing/op_harness.h"
 
 namespace pteryx::ops::testing {
 namespace {
-
-bool is_fast(const Case& c) {
-  Runner r;
-  const Status s = r.build(c);
-  EXPECT_TRUE(s.ok()) << s.message();
-  if (!s.ok()) return false;
-  const auto got = r.run_cpu(Where::kFast);
-  EXPECT_TRUE(got.ok()) << got.status().message();
-  return r.was_fast;
-}
 
 TEST(AttentionFast, TakesCausalCallsOfBothTypes) {
   for (const DType t : {DType::kF32, DType::kF16}) {

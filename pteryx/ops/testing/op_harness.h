@@ -115,6 +115,9 @@ std::string describe(const Case& c);
 // The scalar that shape() computes, for a case with scalar_out().
 Result<Scalar> run_scalar(const Case& c);
 
+// Whether the fast kernel of the CPU takes the case. With threads it gives the bits of one.
+bool is_fast(const Case& c);
+
 // "" if every element of got is within tol of want, else the first that is not.
 std::string compare(const std::vector<TestTensor>& got, const std::vector<TestTensor>& want,
                     Tolerance tol);

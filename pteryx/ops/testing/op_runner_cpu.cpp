@@ -1,6 +1,8 @@
 // One operator on the CPU, for the harness. SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 
+#include <gtest/gtest.h>
+
 #include "pteryx/cpu/arena.h"
 #include "pteryx/cpu/pool.h"
 #include "pteryx/ops/cpu_scratch.h"
@@ -54,13 +56,8 @@ Status check_guards(const Memory& memory) {
   return {};
 }
 
-// The fast kernel, where there is one that takes the call: first it is asked for the memory that it
-// takes.
-Result<bool> try_fast(const Node& n, const Memory& memory, Precision precision) {
-  constexpr size_t kThreads = 3;
-  if (n.def().fast == nullptr) return false;
-  const auto before = memory.bytes;
-  static const std::shared_ptr<cpu::Pool> pool = cpu::shared_pool(kThreads);
+Result<bool> run_fast(const Node& n, const Memory& memory, Precision precision, size_t threads) {
+  const std::shared_ptr<cpu::Pool> pool = cpu::shared_pool(threads);
   cpu::Arena arena;
   CpuContext context{*pool, arena, precision};
   const Runner& r = memory.r;
@@ -70,8 +67,23 @@ Result<bool> try_fast(const Node& n, const Memory& memory, Precision precision) 
     return invalid_argument(
         fmt::format("a fast kernel took {} bytes, and had told of {}", arena.taken(), told));
   }
+  return done;
+}
+
+// The fast kernel, where there is one that takes the call: first it is asked for the memory that it
+// takes. By itself a thread gives the same bits as with others.
+Result<bool> try_fast(const Node& n, const Memory& memory, Precision precision) {
+  constexpr size_t kThreads = 3;
+  static const std::shared_ptr<cpu::Pool> kept = cpu::shared_pool(kThreads);
+  if (n.def().fast == nullptr) return false;
+  const auto before = memory.bytes;
+  const Memory alone = memory;
+  PTERYX_ASSIGN(const bool done, run_fast(n, memory, precision, kThreads));
+  PTERYX_ASSIGN(const bool done_alone, run_fast(n, alone, precision, 1));
   if (!done && memory.bytes != before)
     return invalid_argument("a fast kernel that does not take a call changed tensors of it");
+  if (done != done_alone || memory.bytes != alone.bytes)
+    return invalid_argument("a fast kernel does something else on one thread");
   return done;
 }
 
@@ -93,6 +105,16 @@ Result<std::vector<TestTensor>> Runner::run_cpu(Where where) {
                          Bytes(memory.bytes.at(graph::index(id))).first(memory.used(id))));
   }
   return out;
+}
+
+bool is_fast(const Case& c) {
+  Runner r;
+  const Status s = r.build(c);
+  EXPECT_TRUE(s.ok()) << s.message();
+  if (!s.ok()) return false;
+  const auto got = r.run_cpu(Where::kFast);
+  EXPECT_TRUE(got.ok()) << got.status().message();
+  return r.was_fast;
 }
 
 std::string compare_fast(const Case& c, const std::vector<TestTensor>& want, Tolerance tol,
