@@ -78,21 +78,8 @@ void apply_binary(const Binaries& f, const float* a, const float* b, size_t coun
       return map([alpha](V v, V w) HWY_ATTR { return hn::NegMulAdd(alpha, w, v); });
     case Binary::kMul: return map([](V v, V w) HWY_ATTR { return hn::Mul(v, w); });
     case Binary::kDiv: return map([](V v, V w) HWY_ATTR { return hn::Div(v, w); });
+    case Binary::kSiluMul: return map([](V v, V w) HWY_ATTR { return hn::Mul(silu_of(v), w); });
   }
-}
-
-void raise_all(const float* x, size_t count, float* y) {
-  const Floats d;
-  const auto larger = [](V v, V most) HWY_ATTR {
-    const auto take = hn::Or(hn::Gt(v, most), hn::Ne(v, v));
-    return hn::IfThenElse(take, v, most);
-  };
-  size_t i = 0;
-  for (; i + kLanes <= count; i += kLanes)
-    hn::StoreU(larger(hn::LoadU(d, x + i), hn::LoadU(d, y + i)), d, y + i);
-  if (i == count) return;
-  const size_t rest = count - i;
-  store_part(larger(load_part(d, x + i, rest), load_part(d, y + i, rest)), d, y + i, rest);
 }
 
 }  // namespace
@@ -104,7 +91,6 @@ HWY_AFTER_NAMESPACE();
 namespace pteryx::cpu {
 HWY_EXPORT(apply_unary);
 HWY_EXPORT(apply_binary);
-HWY_EXPORT(raise_all);
 
 void apply(Unary f, float a, float b, const float* x, size_t count, float* y) {
   HWY_DYNAMIC_DISPATCH(apply_unary)(f, a, b, x, count, y);
@@ -112,6 +98,5 @@ void apply(Unary f, float a, float b, const float* x, size_t count, float* y) {
 void apply(const Binaries& f, const float* a, const float* b, size_t count, float* y) {
   HWY_DYNAMIC_DISPATCH(apply_binary)(f, a, b, count, y);
 }
-void raise(const float* x, size_t count, float* y) { HWY_DYNAMIC_DISPATCH(raise_all)(x, count, y); }
 }  // namespace pteryx::cpu
 #endif

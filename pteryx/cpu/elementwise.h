@@ -28,8 +28,9 @@ enum class Unary : uint8_t {
 };
 void apply(Unary f, float a, float b, const float* x, size_t count, float* y);
 
-enum class Binary : uint8_t { kAdd, kSub, kMul, kDiv };
-// y = f(a, alpha * b); an operand with a step of 0 is one element for all, with 1 dense.
+enum class Binary : uint8_t { kAdd, kSub, kMul, kDiv, kSiluMul };
+// y = f(a, alpha * b), where products and quotients have no alpha; an operand with a step of 0 is
+// one element for all, with 1 dense.
 struct Binaries {
   Binary f = Binary::kAdd;
   float alpha = 1;
@@ -37,8 +38,5 @@ struct Binaries {
   size_t b_step = 1;
 };
 void apply(const Binaries& f, const float* a, const float* b, size_t count, float* y);
-
-// y = the largest of x and y; NaN is larger than anything.
-void raise(const float* x, size_t count, float* y);
 
 }  // namespace pteryx::cpu

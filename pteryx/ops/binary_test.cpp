@@ -54,6 +54,26 @@ TEST(Binary, ArithmeticMatchesReferenceForEveryShapeAndType) {
   }
 }
 
+TEST(Binary, GatesMatchReference) {
+  const Rule gate = [](double x, double y) { return x / (1 + std::exp(-x)) * y; };
+  for (const auto& [da, db] : kShapes) {
+    for (const DType t : {DType::kF32, DType::kF16}) {
+      const TestTensor a = random(t, da, 1, -9, 9);
+      const TestTensor b = random(t, db, 2, -9, 9);
+      const Dims dims = *broadcast(da, db);
+      expect_op(Case("pteryx.silu_mul").in(a).in(b).out(t, dims), {reference(a, b, t, gate)},
+                t == DType::kF16 ? Tolerance{1e-3, 2e-3} : Tolerance{1e-5, 1e-5});
+    }
+  }
+}
+
+TEST(Binary, VectorsOfTheCpuTakeFloats) {
+  const Dims dims = {3, 37};
+  const TestTensor x = random(DType::kF32, dims, 1);
+  for (const char* name : {"aten.mul.Tensor", "aten.div.Tensor", "pteryx.silu_mul"})
+    EXPECT_TRUE(is_fast(Case(name).in(x).in(x).out(DType::kF32, dims))) << name;
+}
+
 TEST(Binary, RoundingModesOfDivision) {
   const TestTensor a =
       make(DType::kI32, {6}, [](int64_t i) { return static_cast<double>(i * 5 - 13); });

@@ -46,10 +46,15 @@ struct BinaryName {
   bool has_alpha;
 };
 constexpr BinaryName kBinaries[] = {
-    {"aten.add.Tensor", cpu::Binary::kAdd, true},  {"aten.add.Scalar", cpu::Binary::kAdd, true},
-    {"aten.sub.Tensor", cpu::Binary::kSub, true},  {"aten.sub.Scalar", cpu::Binary::kSub, true},
-    {"aten.mul.Tensor", cpu::Binary::kMul, false}, {"aten.mul.Scalar", cpu::Binary::kMul, false},
-    {"aten.div.Tensor", cpu::Binary::kDiv, false}, {"aten.div.Scalar", cpu::Binary::kDiv, false},
+    {"aten.add.Tensor", cpu::Binary::kAdd, true},
+    {"aten.add.Scalar", cpu::Binary::kAdd, true},
+    {"aten.sub.Tensor", cpu::Binary::kSub, true},
+    {"aten.sub.Scalar", cpu::Binary::kSub, true},
+    {"aten.mul.Tensor", cpu::Binary::kMul, false},
+    {"aten.mul.Scalar", cpu::Binary::kMul, false},
+    {"aten.div.Tensor", cpu::Binary::kDiv, false},
+    {"aten.div.Scalar", cpu::Binary::kDiv, false},
+    {"pteryx.silu_mul", cpu::Binary::kSiluMul, false},
 };
 
 // One row of the result after another: the last dim of both operands is dense or one element.
