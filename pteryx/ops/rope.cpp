@@ -1,18 +1,15 @@
 // Rotary position embeddings: pairs of a row turned by the angle of its position. Adjacent pairs
 // (Llama), halves (Hugging Face), and one tensor with its own (cos, sin) pairs.
 // SPDX-License-Identifier: BSD-3-Clause
-#include "pteryx/ops/shaders/rope.h"
+#include "pteryx/ops/rope.h"
 
 #include "pteryx/ops/op.h"
+#include "pteryx/ops/shaders/rope.h"
 #include "pteryx/ops/table.h"
 
 namespace pteryx::ops {
+namespace rope {
 namespace {
-
-enum Position { kXq, kXk, kCos, kSin, kStart };
-enum InterleavedPosition { kX, kFreqs };
-
-enum class Layout : uint8_t { kAdjacent, kHalves, kInterleaved };
 
 struct Row {
   std::string_view name;
@@ -21,21 +18,6 @@ struct Row {
 };
 
 const Row& row(const Node& n) { return *static_cast<const Row*>(n.def().row); }
-
-// A call as numbers. x has rows of `size` elements, [batch, length, heads] of them or, where heads
-// come first, [batch, heads, length]. The tables have rows for [batch, position, head].
-struct Rope {
-  int64_t length = 0;
-  int64_t size = 0;
-  int64_t rotary = 0;  // leading elements of a row that turn
-  int64_t heads_q = 1;
-  int64_t heads_k = 1;
-  bool heads_first = false;
-  int64_t positions = 0;     // that the tables have
-  int64_t batch_stride = 0;  // in rows of the tables; 0 where they have one for all
-  int64_t position_stride = 1;
-  int64_t head_stride = 0;
-};
 
 // Which dims of x and of the tables are what.
 struct TableDims {
@@ -143,7 +125,7 @@ Result<Rope> read_pair(const Node& n) {
   const bool halves = row(n).layout == Layout::kHalves;
   if (!n.has_out(0) || !n.has_out(1))
     return n.fail(Code::kInvalidProgram, "y: expected two result tensors");
-  Rope r{.size = q.dim(-1), .heads_first = table_dims(n).heads_first};
+  Rope r{.layout = row(n).layout, .size = q.dim(-1), .heads_first = table_dims(n).heads_first};
   const size_t heads = q.rank() - (r.heads_first ? 3 : 2);
   r.length = q.dim(r.heads_first ? -2 : -3);
   r.heads_q = q.dims[heads];
@@ -166,7 +148,8 @@ Result<Rope> read_pair(const Node& n) {
 
 Result<Rope> read_interleaved(const Node& n) {
   const Tensor x = n.in(kX);
-  Rope r{.length = x.dim(-2), .size = x.dim(-1), .rotary = x.dim(-1)};
+  Rope r{
+      .layout = Layout::kInterleaved, .length = x.dim(-2), .size = x.dim(-1), .rotary = x.dim(-1)};
   if (r.size % 2 != 0) return n.mismatch(kX, "width", "an even number", std::to_string(r.size));
   if (n.in(kFreqs).numel() != r.length * r.size) {
     return n.mismatch(kFreqs, "elements", std::to_string(r.length * r.size),
@@ -180,8 +163,7 @@ Result<Rope> read(const Node& n) {
 }
 
 Status shape(const Node& n, Shapes& s) {
-  PTERYX_ASSIGN(const Rope r, read(n));
-  PTERYX_ASSIGN([[maybe_unused]] const int64_t start, read_start(n, r));
+  PTERYX_ASSIGN([[maybe_unused]] const Rope r, describe(n));
   PTERYX_TRY(s.set(0, n.in(0).dims));
   return row(n).layout == Layout::kInterleaved ? Status() : s.set(1, n.in(kXk).dims);
 }
@@ -257,33 +239,24 @@ Turn turn_of(const Node& n, const Host& h, const Rope& r, int64_t at_row, int64_
   return {d ^ 1, cos, d % 2 == 0 ? -sin : sin};
 }
 
-// The row of the tables for row i of x.
-int64_t table_row(const Rope& r, int64_t start, int64_t heads, int64_t i) {
-  const int64_t position = (r.heads_first ? i : i / heads) % r.length;
-  const int64_t head = (r.heads_first ? i / r.length : i) % heads;
-  return i / (r.length * heads) * r.batch_stride + (start + position) * r.position_stride +
-         head * r.head_stride;
-}
-
-void rotate(const Node& n, const Host& h, const Rope& r, int64_t start, int64_t heads,
-            const HostTensor& x, const HostTensor& y) {
+void rotate(const Node& n, const Host& h, const Rope& r, int64_t heads, const HostTensor& x,
+            const HostTensor& y) {
   for (int64_t i = 0; i < x.numel(); ++i) {
     const int64_t d = i % r.size;
     if (d >= r.rotary) {
       y.copy(i, x, i);
       continue;
     }
-    const Turn t = turn_of(n, h, r, table_row(r, start, heads, i / r.size), d);
+    const Turn t = turn_of(n, h, r, r.table_row(heads, i / r.size), d);
     y.put(i, x.number(i) * t.c + x.number(i - d + t.partner) * t.n);
   }
 }
 
 Status cpu(const Node& n, const Host& h) {
-  PTERYX_ASSIGN(const Rope r, read(n));
-  PTERYX_ASSIGN(const int64_t start, read_start(n, r));
-  rotate(n, h, r, start, r.heads_q, h.host(n.in(0).id), h.host(n.out_id(0)));
+  PTERYX_ASSIGN(const Rope r, describe(n));
+  rotate(n, h, r, r.heads_q, h.host(n.in(0).id), h.host(n.out_id(0)));
   if (row(n).layout != Layout::kInterleaved)
-    rotate(n, h, r, start, r.heads_k, h.host(n.in(kXk).id), h.host(n.out_id(1)));
+    rotate(n, h, r, r.heads_k, h.host(n.in(kXk).id), h.host(n.out_id(1)));
   return {};
 }
 
@@ -303,10 +276,31 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
+int64_t Rope::table_row(int64_t heads, int64_t i) const {
+  const int64_t position = (heads_first ? i : i / heads) % length;
+  const int64_t head = (heads_first ? i / length : i) % heads;
+  return i / (length * heads) * batch_stride + (start + position) * position_stride +
+         head * head_stride;
+}
+
+Result<Rope> describe(const Node& n) {
+  PTERYX_ASSIGN(Rope r, read(n));
+  PTERYX_ASSIGN(r.start, read_start(n, r));
+  return r;
+}
+
+}  // namespace rope
+
 void add_rope(std::vector<OpDef>& table) {
+  using namespace rope;
   for (const Row& r : kRows) {
-    table.push_back(
-        {.name = r.name, .args = r.args, .shape = shape, .plan = plan, .cpu = cpu, .row = &r});
+    table.push_back({.name = r.name,
+                     .args = r.args,
+                     .shape = shape,
+                     .plan = plan,
+                     .cpu = cpu,
+                     .fast = fast,
+                     .row = &r});
   }
 }
 

@@ -110,6 +110,27 @@ TEST(Rope, Interleaved) {
   }
 }
 
+TEST(Rope, VectorsOfTheCpuTakeEveryLayout) {
+  for (const DType t : {DType::kF32, DType::kF16}) {
+    const TestTensor x = random(t, {1, 300, 3, 64}, 1);
+    const TestTensor half = random(t, {307, 32}, 2, -1, 1);
+    const TestTensor part = random(t, {307, 48}, 3, -1, 1);
+    EXPECT_TRUE(
+        is_fast(Case("et_vk.apply_rotary_emb.default").in(x).in(x).in(half).in(half).outs({x, x})));
+    EXPECT_TRUE(is_fast(Case("et_vk.apply_rotary_emb_hf.default")
+                            .in(x)
+                            .in(x)
+                            .in(part)
+                            .in(part)
+                            .integer(7)
+                            .outs({x, x})));
+    EXPECT_TRUE(is_fast(Case("et_vk.apply_rotary_emb_interleaved.default")
+                            .in(x)
+                            .in(random(t, {3, 64}, 4))
+                            .out(t, x.dims)));
+  }
+}
+
 // Element (position, head, d) of a batch turned by row table(batch, position, head) of the tables;
 // x is [batch, length, heads, size] or, with heads first, [batch, heads, length, size]. The pair of
 // element d is (first, second), each turned by its own column.
