@@ -115,11 +115,50 @@ void make_scores(const Attention& a, const Block& b, const T* keys, size_t row, 
   }
 }
 
+constexpr float kLowest = std::numeric_limits<float>::lowest();
+
+template <class T>
+void add_mask(const T* mask, size_t step, size_t positions, float* scores) {
+  const Floats d;
+  const V lowest = hn::Set(d, kLowest);
+  // NaN is not at least the lowest.
+  const auto bounded = [lowest](V v)
+                           HWY_ATTR { return hn::IfThenElse(hn::Ge(v, lowest), v, lowest); };
+  for (size_t p = 0; p < positions; p += kLanes) {
+    const size_t rest = positions - p;
+    const V one = load_floats_part(d, mask, 1);
+    const V m = step == 0       ? hn::Set(d, hn::GetLane(one))
+                : rest < kLanes ? load_floats_part(d, mask + p, rest)
+                                : load_floats(d, mask + p);
+    hn::Store(bounded(hn::Add(hn::Load(d, scores + p), bounded(m))), d, scores + p);
+  }
+}
+
+// Scores of row r with what the mask says of them.
+void mask_scores(const Attention& a, const Block& b, size_t r, float* scores) {
+  using Kind = Attention::Mask::Kind;
+  const Attention::Mask& m = a.mask;
+  const size_t at = b.head * m.head + (b.first + r) * m.row + b.position * m.position;
+  switch (m.kind) {
+    case Kind::kNone: return;
+    case Kind::kF32:
+      return add_mask(static_cast<const float*>(m.data) + at, m.position, b.positions, scores);
+    case Kind::kF16:
+      return add_mask(static_cast<const hwy::float16_t*>(m.data) + at, m.position, b.positions,
+                      scores);
+    case Kind::kBool: break;
+  }
+  const uint8_t* const seen = static_cast<const uint8_t*>(m.data) + at;
+  for (size_t p = 0; p < b.positions; ++p)
+    scores[p] = seen[p * m.position] != 0 ? scores[p] : kLowest;
+}
+
 // Scores become exp(score - the largest so far); sums made with a smaller one are scaled down.
 void soften(const Attention& a, const Block& b, size_t r, Scratch& s) {
   const Floats d;
   const float infinity = std::numeric_limits<float>::infinity();
   float* scores = s.scores + r * kPositions;
+  mask_scores(a, b, r, scores);
   for (size_t p = seen_by(a, b, r); p < kPositions; ++p) scores[p] = -infinity;
   V most = hn::Set(d, s.most[r]);
   for (size_t p = 0; p < kPositions; p += kLanes) most = hn::Max(most, hn::Load(d, scores + p));

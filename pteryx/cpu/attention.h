@@ -16,6 +16,16 @@ struct Attention {
     size_t row = 0;
     size_t head = 0;
   };
+  // What becomes of scores: a value is added, or false keeps a position out. Scores are no less
+  // than the least f32: a row that sees nothing has the mean of all values.
+  struct Mask {
+    enum class Kind : uint8_t { kNone, kF32, kF16, kBool };
+    Kind kind = Kind::kNone;
+    const void* data = nullptr;
+    size_t head = 0;  // elements between neighbours, 0 or more
+    size_t row = 0;
+    size_t position = 0;  // 0 or 1
+  };
   const float* q = nullptr;
   const void* keys = nullptr;
   const void* values = nullptr;
@@ -32,6 +42,7 @@ struct Attention {
   size_t start = 0;
   size_t context = 0;  // positions: at least 1, and of causal ones more than start
   float scale = 1;
+  Mask mask = {};
 };
 
 inline constexpr size_t kMostAttentionSize = 256;

@@ -38,6 +38,19 @@ inline void store_floats(const float* from, const HostTensor& to, int64_t first,
   }
 }
 
+// Elements of a tensor into another, which has the same type, or both have f32 or f16.
+inline void copy_elements(const HostTensor& from, int64_t first, const HostTensor& to, int64_t at,
+                          size_t count) {
+  const size_t bytes = size_bytes(to.dtype);
+  if (from.dtype == to.dtype) {
+    std::memcpy(to.data + size(at) * bytes, from.data + size(first) * bytes, count * bytes);
+  } else if (to.dtype == DType::kF32) {
+    load_floats(from, first, count, floats(to) + at);
+  } else {
+    store_floats(floats(from) + first, to, at, count);
+  }
+}
+
 // All of an f32 or f16 tensor as f32: itself, or a copy.
 inline float* widened(const HostTensor& t, CpuContext& c) {
   if (t.dtype == DType::kF32) return floats(t);

@@ -223,6 +223,12 @@ Status update_cpu(const Node& n, const Host& h) {
   return {};
 }
 
+Result<bool> update_fast(const Node& n, const Host& h, CpuContext& context) {
+  PTERYX_ASSIGN(const CacheRows c, read_cache_rows(n, kValue, kCache));
+  PTERYX_ASSIGN(const int64_t start, read_start(n, kValue, kCache, kStart));
+  return copy_cache_rows(h, c, start, context);
+}
+
 constexpr DTypes kMasks = kFloats | kBools;
 constexpr Arg cache(Arg a) {
   a.cache = true;
@@ -344,7 +350,8 @@ void add_attention(std::vector<OpDef>& table) {
                    .shape = update_shape,
                    .plan = update_plan,
                    .gpu = update_gpu,
-                   .cpu = update_cpu});
+                   .cpu = update_cpu,
+                   .fast = update_fast});
 }
 
 }  // namespace pteryx::ops

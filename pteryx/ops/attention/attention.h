@@ -90,6 +90,8 @@ Status plan_new_rows(const Node& n, Plan& p);
 // Every word of the cache belongs to one batch.
 bool cache_fits_gpu(const Tensor& cache);
 void write_cache_rows(const Host& h, const CacheRows& c, int64_t start);
+// The same with threads; false: not for these types, and nothing was done.
+bool copy_cache_rows(const Host& h, const CacheRows& r, int64_t start, CpuContext& c);
 // The CPU kernel that is not the reference.
 Result<bool> fast(const Node& n, const Host& host, CpuContext& c);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "pteryx/ops/attention/attention.h"
+#include "pteryx/ops/float_rows.h"
 #include "pteryx/ops/shaders/attention_cache.h"
 
 namespace pteryx::ops::attention {
@@ -85,6 +86,22 @@ void write_cache_rows(const Host& h, const CacheRows& c, int64_t start) {
   for (int64_t i = 0; i < x.numel(); ++i) {
     cache.copy(i / count * c.cache.dim(1) * row + start * row + i % count, x, i);
   }
+}
+
+bool copy_cache_rows(const Host& h, const CacheRows& r, int64_t start, CpuContext& c) {
+  if (r.x.dtype != r.cache.dtype && (!is_f32_or_f16(r.x) || !is_f32_or_f16(r.cache))) return false;
+  const HostTensor x = h.host(r.x.id);
+  const HostTensor cache = h.host(r.cache.id);
+  const int64_t row = r.x.dim(2) * r.x.dim(3);
+  const int64_t count = r.x.dim(1) * row;
+  for (int64_t b = 0; b < r.x.dim(0); ++b) {
+    const int64_t to = (b * r.cache.dim(1) + start) * row;
+    for_parts(c, size(count), kPartElements, [&](size_t begin, size_t end) {
+      const auto at = static_cast<int64_t>(begin);
+      copy_elements(x, b * count + at, cache, to + at, end - begin);
+    });
+  }
+  return true;
 }
 
 }  // namespace pteryx::ops::attention
