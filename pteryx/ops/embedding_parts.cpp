@@ -3,8 +3,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pteryx/ops/embedding_parts.h"
 
+#include <cstring>
+
 #include "pteryx/ops/index_bound.h"
 #include "pteryx/ops/op.h"
+#include "pteryx/ops/scaled_rows.h"
 #include "pteryx/ops/shaders/embedding_parts.h"
 #include "pteryx/ops/table.h"
 
@@ -28,6 +31,21 @@ struct Parts {
   int64_t width = 0;
   int64_t group = 1;
   bool by_group = false;  // scales are [groups, rows], not [rows, groups]
+
+  const Part& of(int64_t token) const {
+    size_t k = 0;
+    while (token >= parts[k].first + parts[k].rows()) ++k;
+    return parts[k];
+  }
+  ScaledTable table(const Part& p) const {
+    return {.vocabulary = p.rows(),
+            .width = width,
+            .row_bytes = p.table.dims[1],
+            .group = group,
+            .order = by_group ? ScaledTable::Order::kGroups : ScaledTable::Order::kRows,
+            .scale_row = by_group ? p.rows() : width / group,
+            .low_first = codes == TableCodes::kLowFirst};
+  }
 };
 
 Result<Tensor> member(const Node& n, size_t list, size_t i, const Dims& expected) {
@@ -158,9 +176,7 @@ Status cpu(const Node& n, const Host& h) {
   for (int64_t i = 0; i < indices.numel(); ++i) {
     PTERYX_ASSIGN(const int64_t token,
                   checked_index(n, {kIndices}, i, indices.integer(i), all.vocabulary));
-    size_t k = 0;
-    while (token >= all.parts[k].first + all.parts[k].rows()) ++k;
-    const Part& part = all.parts[k];
+    const Part& part = all.of(token);
     const int64_t row = token - part.first;
     const HostTensor table = h.host(part.table.id);
     for (int64_t e = 0; e < all.width; ++e) {
@@ -185,6 +201,43 @@ Status cpu(const Node& n, const Host& h) {
   return {};
 }
 
+// Elements as they are.
+Result<bool> copy_rows(const Node& n, const Host& h, const Parts& all, CpuContext& c) {
+  if (all.parts[0].table.dtype != n.out().dtype || n.out().numel() == 0) return false;
+  const HostTensor indices = h.host(n.in(kIndices).id);
+  auto* const places = c.memory.take_array<int64_t>(size(indices.numel()));
+  if (c.dry_run()) return true;
+  PTERYX_TRY(read_places(n, {kIndices}, indices, all.vocabulary, places));
+  std::byte* const y = h.host(n.out_id()).data;
+  const size_t bytes = size(all.width) * size_bytes(n.out().dtype);
+  for_parts(c, size(indices.numel()), kPartElements / size(all.width),
+            [&](size_t begin, size_t end) {
+              for (size_t i = begin; i < end; ++i) {
+                const Part& part = all.of(places[i]);
+                const std::byte* const table = h.host(part.table.id).data;
+                std::memcpy(y + i * bytes, table + size(places[i] - part.first) * bytes, bytes);
+              }
+            });
+  return true;
+}
+
+Result<bool> fast(const Node& n, const Host& h, CpuContext& c) {
+  PTERYX_ASSIGN(const Parts all, parts_of(n));
+  if (all.codes == TableCodes::kNone) return copy_rows(n, h, all, c);
+  const bool bytes = all.codes == TableCodes::kBytes;
+  const Part& first = all.parts[0];
+  if (!can_read_rows(all.table(first), bytes, first.table.dtype)) return false;
+  return read_rows(n, h, c, {kIndices}, all.vocabulary, [&](int64_t token, float* to) {
+    const Part& part = all.of(token);
+    const ScaledRows rows{.table = all.table(part),
+                          .bytes = bytes,
+                          .codes = h.host(part.table.id),
+                          .scales = h.host(part.scales->id),
+                          .zeros = part.zeros ? h.host(part.zeros->id) : HostTensor{}};
+    read_row(rows, token - part.first, to);
+  });
+}
+
 constexpr Arg kArgs[] = {
     list_in("tables"),    list_in("scales", kFloats), list_in("zero_points"),     number("codes"),
     number("group_size"), number("scales_by_group"),  row_in("indices", kTables), out("y"),
@@ -198,7 +251,8 @@ void add_embedding_parts(std::vector<OpDef>& table) {
                    .shape = shape,
                    .plan = plan,
                    .gpu = gpu,
-                   .cpu = cpu});
+                   .cpu = cpu,
+                   .fast = fast});
 }
 
 }  // namespace pteryx::ops

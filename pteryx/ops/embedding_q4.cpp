@@ -5,7 +5,7 @@
 
 #include "pteryx/ops/index_bound.h"
 #include "pteryx/ops/op.h"
-#include "pteryx/ops/scaled_table.h"
+#include "pteryx/ops/scaled_rows.h"
 #include "pteryx/ops/table.h"
 
 namespace pteryx::ops {
@@ -112,6 +112,19 @@ Status cpu(const Node& n, const Host& h) {
   return {};
 }
 
+Result<bool> fast(const Node& n, const Host& h, CpuContext& c) {
+  PTERYX_ASSIGN(const ScaledTable t, table_of(n));
+  const Row& r = row(n);
+  if (!can_read_rows(t, r.bytes, n.in(kWeight).dtype)) return false;
+  const ScaledRows rows{.table = t,
+                        .bytes = r.bytes,
+                        .codes = h.host(n.in(kWeight).id),
+                        .scales = h.host(n.in(kScales).id),
+                        .zeros = has_zeros(n) ? h.host(n.in(at(r.zeros)).id) : HostTensor{}};
+  return read_rows(n, h, c, {at(r.indices)}, t.vocabulary,
+                   [&](int64_t token, float* to) { read_row(rows, token, to); });
+}
+
 constexpr DTypes kBytes = only(DType::kU8) | only(DType::kI8);
 constexpr Arg kScalesArg{.name = "scales", .types = kFloats, .min_rank = 1, .max_rank = 2};
 constexpr Arg kGroupwise[] = {in("weight", only(DType::kU8), 2, 2),
@@ -193,6 +206,7 @@ void add_embedding_q4(std::vector<OpDef>& table) {
                      .shape = shape,
                      .plan = plan,
                      .cpu = cpu,
+                     .fast = fast,
                      .row = &r});
   }
 }

@@ -65,6 +65,17 @@ void check(const Codes& c, const Dims& ids_dims, DType t = DType::kF32,
             {want}, t == DType::kF16 ? Tolerance{0, 1e-3} : Tolerance{0, 1e-6});
 }
 
+TEST(EmbeddingQ4, VectorsOfTheCpuTakeGroupsOfWholeBytes) {
+  for (const int64_t group : {64, 32, 6, 3}) {
+    const Codes c{16, 192, group};
+    const TestTensor scales = random(DType::kF32, {c.vocabulary, c.groups()}, 3);
+    Case call("et_vk.embedding_q4gsw.default");
+    call.in(c.weight()).in(scales).integer(group).in(some_ids(DType::kI64, {70}, 16)).flag(true);
+    EXPECT_EQ(is_fast(call.out(DType::kF32, {70, 192})), group % 2 == 0) << group;
+    check(c, {70});
+  }
+}
+
 TEST(EmbeddingQ4, BothNibbleOrders) {
   for (const bool low_first : {true, false}) {
     check({64, 64, 32, low_first}, {1, 5});

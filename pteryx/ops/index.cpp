@@ -4,6 +4,7 @@
 #include "pteryx/ops/shaders/index.h"
 
 #include "pteryx/ops/advanced_index.h"
+#include "pteryx/ops/index.h"
 #include "pteryx/ops/index_bound.h"
 #include "pteryx/ops/op.h"
 #include "pteryx/ops/strided.h"
@@ -11,18 +12,6 @@
 
 namespace pteryx::ops {
 namespace {
-
-// y[c] = x[sum of c_d * x_strides_d + index[sum of c_d * index_strides_d] * step]
-struct Pick {
-  Tensor x;
-  Tensor index;
-  IndexArg at;  // what `index` is
-  Dims dims;
-  Dims x_strides;
-  Dims index_strides;
-  int64_t step = 0;
-  int64_t extent = 0;
-};
 
 struct Row {
   std::string_view name;
@@ -181,6 +170,11 @@ Status cpu(const Node& n, const Host& h) {
   return {};
 }
 
+Result<bool> fast(const Node& n, const Host& h, CpuContext& c) {
+  PTERYX_ASSIGN(const Pick pick, row(n).pick(n));
+  return pick_fast(n, pick, h, c);
+}
+
 Status index_cpu(const Node& n, const Host& h) {
   const HostTensor x = h.host(n.in(0).id);
   const HostTensor y = h.host(n.out_id());
@@ -217,6 +211,7 @@ OpDef def(const Row& r) {
           .plan = plan,
           .gpu = one_type,
           .cpu = cpu,
+          .fast = fast,
           .row = &r};
 }
 
@@ -228,6 +223,7 @@ void add_index(std::vector<OpDef>& table) {
   index.shape = index_shape;
   index.gpu = index_gpu;
   index.cpu = index_cpu;
+  index.fast = nullptr;
   table.push_back(index);
 }
 

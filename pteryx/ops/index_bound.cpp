@@ -76,6 +76,14 @@ Result<int64_t> checked_index(const Node& n, const IndexArg& at, int64_t element
   return value < 0 ? value + extent : value;
 }
 
+Status read_places(const Node& n, const IndexArg& at, const HostTensor& index, int64_t extent,
+                   int64_t* places) {
+  for (int64_t i = 0; i < index.numel(); ++i) {
+    PTERYX_ASSIGN(places[i], checked_index(n, at, i, index.integer(i), extent));
+  }
+  return {};
+}
+
 Options place_options(const Node& n, size_t arg) {
   const std::optional<IndexBound>& bound = n.def().args[arg].bound;
   return {{"arg", static_cast<int64_t>(arg)}, {"from_end", bound && bound->from_end ? 1 : 0}};

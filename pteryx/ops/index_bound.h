@@ -36,6 +36,10 @@ inline bool is_outside(const IndexBound& b, int64_t value, int64_t extent) {
 Result<int64_t> checked_index(const Node& n, const IndexArg& at, int64_t element, int64_t value,
                               int64_t extent);
 
+// The places that all elements of an index name. Errors: as above.
+Status read_places(const Node& n, const IndexArg& at, const HostTensor& index, int64_t extent,
+                   int64_t* places);
+
 // What common/place.wgsl is told of an argument that has a bound: `arg` and `from_end`.
 Options place_options(const Node& n, size_t arg);
 

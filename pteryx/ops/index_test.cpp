@@ -17,6 +17,23 @@ TestTensor places(DType t, const Dims& dims, int64_t extent) {
 }
 int64_t wrap(double i, int64_t extent) { return static_cast<int64_t>(i) + (i < 0 ? extent : 0); }
 
+TEST(Index, RowsGoTogetherOnTheCpu) {
+  for (const DType t : {DType::kF32, DType::kF16, DType::kI64, DType::kBool}) {
+    const TestTensor x = random(t, {5, 70, 9}, 1);
+    const TestTensor index =
+        make(DType::kI64, {40, 8}, [](int64_t i) { return static_cast<double>(i * 3 % 5); });
+    TestTensor y{t, {40, 8, 70, 9}, {}};
+    for (const double k : index.data) {
+      const auto row = x.data.begin() + static_cast<int64_t>(k) * 630;
+      y.data.insert(y.data.end(), row, row + 630);
+    }
+    Case call("aten.embedding.default");
+    call.in(x).in(index).integer(-1).flag(false).flag(false).out(t, y.dims);
+    EXPECT_TRUE(is_fast(call));
+    expect_op(call, {y}, kExact);
+  }
+}
+
 TEST(Index, EmbeddingPicksRows) {
   for (const DType t : every_type()) {
     for (const DType it : {DType::kI32, DType::kI64}) {
