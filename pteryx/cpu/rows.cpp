@@ -80,12 +80,21 @@ size_t largest_at(const float* x, size_t count) {
   return at;
 }
 
+// Of what has squares beyond f32, in double precision.
+float wide_rms(const float* x, size_t width, float eps) {
+  double squares = 0;
+  for (size_t i = 0; i < width; ++i) squares += double{x[i]} * double{x[i]};
+  return static_cast<float>(1 / std::sqrt(squares / static_cast<double>(width) + double{eps}));
+}
+
 void rms_norm_rows(const float* x, const float* weight, float eps, size_t rows, size_t width,
                    float* y) {
   const Floats d;
   for (size_t row = 0; row < rows; ++row, x += width, y += width) {
     const float squares = sum_row(x, width, [](V v) HWY_ATTR { return hn::Mul(v, v); });
-    const auto scale = hn::Set(d, 1.0F / std::sqrt(squares / static_cast<float>(width) + eps));
+    const auto scale = hn::Set(d, std::isfinite(squares)
+                                      ? 1.0F / std::sqrt(squares / static_cast<float>(width) + eps)
+                                      : wide_rms(x, width, eps));
     map_row(width, y, [&](size_t i, auto load) HWY_ATTR {
       return hn::Mul(hn::Mul(load(x + i), scale), load(weight + i));
     });
@@ -97,6 +106,18 @@ struct Moments {
   float rest;   // what f32 has no room for in a mean far from zero
   float scale;  // 1 / sqrt(variance + eps)
 };
+// Of what has sums or squares beyond f32, in double precision.
+Moments wide_moments(const float* x, size_t length, float eps) {
+  const auto count = static_cast<double>(length);
+  double mean = 0;
+  for (size_t i = 0; i < length; ++i) mean += double{x[i]} / count;
+  double squares = 0;
+  for (size_t i = 0; i < length; ++i) squares += (double{x[i]} - mean) * (double{x[i]} - mean);
+  const auto near = static_cast<float>(mean);
+  const double rest = mean - double{near};
+  return {near, std::isfinite(rest) ? static_cast<float>(rest) : 0.0F,
+          static_cast<float>(1 / std::sqrt(squares / count + double{eps}))};
+}
 HWY_INLINE Moments moments_of(const float* x, size_t length, float eps) {
   const Floats d;
   const auto count = static_cast<float>(length);
@@ -109,6 +130,7 @@ HWY_INLINE Moments moments_of(const float* x, size_t length, float eps) {
     const V c = hn::Sub(hn::Sub(v, middle), small);
     return hn::Mul(c, c);
   });
+  if (!std::isfinite(squares)) return wide_moments(x, length, eps);
   return {mean, rest, 1.0F / std::sqrt(squares / count + eps)};
 }
 

@@ -57,6 +57,11 @@ std::vector<float> with_rests(std::vector<float> x, size_t width) {
   return x;
 }
 
+std::vector<float> times(std::vector<float> x, float factor) {
+  for (float& v : x) v *= factor;
+  return x;
+}
+
 TEST(Rows, TheFirstOfTheLargestIsFound) {
   for_each_target([&] {
     EXPECT_EQ(find_largest(nullptr, 0), 0U);
@@ -92,6 +97,7 @@ TEST(Rows, RmsNormMatchesPlainLoops) {
     const std::vector<float> x = normal_floats(kRows * width, 1, 3);
     expect_rows(x, width, plain, kernel, 1e-6);
     expect_rows(with_rests(x, width), width, plain, kernel, 1e-6);
+    expect_rows(times(x, 1e25F), width, plain, kernel, 1e-6);  // with squares beyond f32
   }
 }
 
@@ -118,6 +124,7 @@ TEST(Rows, LayerNormMatchesPlainLoops) {
       const std::vector<float> x = normal_floats(kRows * width, 1, 3);
       expect_rows(x, width, plain, kernel, 1e-5);
       expect_rows(with_rests(x, width), width, plain, kernel, 1e-5);
+      if (width > 1) expect_rows(times(x, 1e25F), width, plain, kernel, 1e-5);
     }
   }
 }
