@@ -12,6 +12,7 @@
 #include <hwy/highway.h>
 
 #include "pteryx/cpu/functions-inl.h"
+#include "pteryx/cpu/row_loops-inl.h"
 #include "pteryx/cpu/rows.h"
 #include "pteryx/cpu/vector-inl.h"
 
@@ -19,38 +20,6 @@ HWY_BEFORE_NAMESPACE();
 namespace pteryx::cpu {
 namespace HWY_NAMESPACE {
 namespace {
-
-// Calls part(at, load, store) for all of `count` values, the last with fewer than a vector.
-template <class Map>
-HWY_INLINE void map_row(size_t count, float* to, const Map& map) {
-  const Floats d;
-  size_t i = 0;
-  for (; i + kLanes <= count; i += kLanes)
-    hn::StoreU(map(i, [d](const float* from) HWY_ATTR { return hn::LoadU(d, from); }), d, to + i);
-  if (i == count) return;
-  const size_t rest = count - i;
-  const V v = map(i, [d, rest](const float* from) HWY_ATTR { return load_part(d, from, rest); });
-  store_part(v, d, to + i, rest);
-}
-
-// The sum of map(x) for a row; map(0) has to be 0 where the row does not fill its last vector.
-template <class Map>
-HWY_INLINE float sum_row(const float* x, size_t count, const Map& map) {
-  const Floats d;
-  V sum[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
-  size_t i = 0;
-  for (; i + 4 * kLanes <= count; i += 4 * kLanes) {
-    PTERYX_UNROLL for (size_t j = 0; j < 4; ++j) sum[j] =
-        hn::Add(sum[j], map(hn::LoadU(d, x + i + j * kLanes)));
-  }
-  for (; i + kLanes <= count; i += kLanes) sum[0] = hn::Add(sum[0], map(hn::LoadU(d, x + i)));
-  V all = hn::Add(hn::Add(sum[0], sum[1]), hn::Add(sum[2], sum[3]));
-  if (i < count) {
-    const auto used = hn::FirstN(d, count - i);
-    all = hn::Add(all, hn::IfThenElseZero(used, map(load_part(d, x + i, count - i))));
-  }
-  return hn::GetLane(hn::SumOfLanes(d, all));
-}
 
 size_t largest_at(const float* x, size_t count) {
   const Floats d;
@@ -174,28 +143,6 @@ float sum_all(const float* x, size_t count) {
   return sum_row(x, count, [](V v) HWY_ATTR { return v; });
 }
 
-float largest_of(const float* x, size_t count) {
-  const Floats d;
-  V most = hn::Set(d, -std::numeric_limits<float>::infinity());
-  size_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) most = hn::Max(most, hn::LoadU(d, x + i));
-  float largest = hn::GetLane(hn::MaxOfLanes(d, most));
-  for (; i < count; ++i) largest = x[i] > largest ? x[i] : largest;
-  return largest;
-}
-
-void softmax_rows(const float* x, size_t rows, size_t width, float* y) {
-  const Floats d;
-  for (size_t row = 0; row < rows; ++row, x += width, y += width) {
-    // A NaN that the maximum misses comes through exp into the sum, and so into all of the row.
-    const V most = hn::Set(d, largest_of(x, width));
-    map_row(width, y,
-            [&](size_t i, auto load) HWY_ATTR { return exp_of(d, hn::Sub(load(x + i), most)); });
-    const V scale = hn::Set(d, 1.0F / sum_row(y, width, [](V v) HWY_ATTR { return v; }));
-    map_row(width, y, [&](size_t i, auto load) HWY_ATTR { return hn::Mul(load(y + i), scale); });
-  }
-}
-
 void silu_times_all(const float* gate, const float* up, size_t count, float* y) {
   const Floats d;
   const V one = hn::Set(d, 1.0F);
@@ -290,7 +237,6 @@ HWY_EXPORT(layer_norm_rows);
 HWY_EXPORT(group_norm_row);
 HWY_EXPORT(sum_all);
 HWY_EXPORT(largest_at);
-HWY_EXPORT(softmax_rows);
 HWY_EXPORT(silu_times_all);
 HWY_EXPORT(exp_row);
 HWY_EXPORT(halve_row);
@@ -311,9 +257,6 @@ void group_norm(const GroupNorm& g, const float* x, float* y, float* stats) {
 float sum_of(const float* x, size_t count) { return HWY_DYNAMIC_DISPATCH(sum_all)(x, count); }
 size_t find_largest(const float* x, size_t count) {
   return HWY_DYNAMIC_DISPATCH(largest_at)(x, count);
-}
-void softmax(const float* x, size_t rows, size_t width, float* y) {
-  HWY_DYNAMIC_DISPATCH(softmax_rows)(x, rows, width, y);
 }
 void silu_times(const float* gate, const float* up, size_t count, float* y) {
   HWY_DYNAMIC_DISPATCH(silu_times_all)(gate, up, count, y);

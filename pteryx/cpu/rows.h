@@ -1,4 +1,4 @@
-// Kernels over rows of f32: norms, softmax, gated activations and rotations. Each call does a range
+// Kernels over rows of f32: norms, gated activations and rotations. Each call does a range
 // of rows or elements, so that threads can share the work; results do not depend on the ranges.
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -29,8 +29,6 @@ float sum_of(const float* x, size_t count);
 // Where the largest of finite numbers is first; `count` where there are none, or one that is not
 // finite.
 size_t find_largest(const float* x, size_t count);
-// Rows that are all minus infinity become NaN.
-void softmax(const float* x, size_t rows, size_t width, float* y);
 // y = gate / (1 + exp(-gate)) * up.
 void silu_times(const float* gate, const float* up, size_t count, float* y);
 void exp_all(const float* x, size_t count, float* y);

@@ -129,26 +129,6 @@ TEST(Rows, LayerNormMatchesPlainLoops) {
   }
 }
 
-void plain_softmax(const float* x, size_t width, double* y) {
-  double most = -INFINITY;
-  double sum = 0;
-  for (size_t i = 0; i < width; ++i) most = std::max(most, double{x[i]});
-  for (size_t i = 0; i < width; ++i) sum += y[i] = std::exp(double{x[i]} - most);
-  for (size_t i = 0; i < width; ++i) y[i] /= sum;
-}
-
-TEST(Rows, SoftmaxMatchesPlainLoops) {
-  for (const size_t width : kWidths) {
-    const std::vector<float> x = normal_floats(kRows * width, 1, 3);
-    expect_rows(x, width, plain_softmax, softmax, 2e-6);
-    // An infinity less itself is NaN, and all of the row with it; as with a NaN anywhere.
-    expect_rows(with_rests(x, width), width, plain_softmax, softmax, 2e-6);
-  }
-  expect_rows({-kInf, 1, -kInf, 2, -kInf}, 5, plain_softmax, softmax, 2e-6);
-  expect_rows({-kInf, -kInf, -kInf}, 3, plain_softmax, softmax, 2e-6);
-  expect_rows({3e38F, -3e38F, 3e38F}, 3, plain_softmax, softmax, 2e-6);
-}
-
 TEST(Rows, SiluMatchesPlainLoops) {
   for (const size_t width : kWidths) {
     std::vector<float> up = normal_floats(width, 2);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "pteryx/cpu/softmax.h"
 #include "pteryx/ops/float_rows.h"
 #include "pteryx/ops/fold.h"
 #include "pteryx/ops/op.h"
@@ -131,13 +132,39 @@ Status plain(const Node& n, const Host& h) {
 
 Result<bool> fast(const Node& n, const Host& h, CpuContext& c) {
   PTERYX_ASSIGN(const Extents e, extents(n));
-  if (row(n).log || e.inner != 1 || e.length == 0 || !is_f32(n.in(kX)) || !is_f32(n.out()))
-    return false;
-  const float* const x = floats(h.host(n.in(kX).id));
-  float* const y = floats(h.host(n.out_id()));
-  const auto length = static_cast<size_t>(e.length);
-  for_parts(c, static_cast<size_t>(e.outer), kPartElements / length, [&](size_t begin, size_t end) {
-    cpu::softmax(x + begin * length, end - begin, length, y + begin * length);
+  if (n.out().numel() == 0 || !is_f32_or_f16(n.in(kX)) || !is_f32_or_f16(n.out())) return false;
+  const HostTensor x = h.host(n.in(kX).id);
+  const HostTensor y = h.host(n.out_id());
+  float* const to = is_f32(n.out()) ? floats(y) : c.memory.take_array<float>(size(y.numel()));
+  const auto kind = row(n).log ? cpu::SoftmaxKind::kLog : cpu::SoftmaxKind::kPlain;
+  const auto length = size(e.length);
+  if (e.inner > 1) {
+    const auto columns = size(e.inner);
+    const float* const from = widened(x, c);
+    // A row of columns for each item of the outer dims.
+    for_parts(c, size(e.outer) * columns, kPartElements / length, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end;) {
+        const size_t at = i / columns * length * columns;
+        const size_t first = i % columns;
+        const size_t last = std::min(columns, first + end - i);
+        cpu::softmax_columns(kind, {length, columns, first, last}, from + at, to + at);
+        i += last - first;
+      }
+    });
+    if (!is_f32(n.out()) && !c.dry_run()) store_floats(to, y, 0, size(y.numel()));
+    return true;
+  }
+  for_parts(c, size(e.outer), kPartElements / length, [&](size_t begin, size_t end) {
+    const auto at = static_cast<int64_t>(begin * length);
+    const size_t count = (end - begin) * length;
+    const float* from = to + at;
+    if (is_f32(n.in(kX))) {
+      from = floats(x) + at;
+    } else {
+      load_floats(x, at, count, to + at);
+    }
+    cpu::softmax(kind, from, end - begin, length, to + at);
+    if (!is_f32(n.out())) store_floats(to + at, y, at, count);
   });
   return true;
 }

@@ -65,6 +65,22 @@ TEST(Softmax, MatchesReferenceOverAnyDim) {
   }
 }
 
+TEST(Softmax, VectorsOfTheCpuTakeEveryDim) {
+  for (const DType t : {DType::kF32, DType::kF16}) {
+    const TestTensor x = random(t, {20, 70, 43}, 1, -9, 9);
+    for (const int64_t dim : {0, 1, 2}) {
+      for (const bool log : {false, true}) {
+        EXPECT_TRUE(is_fast(Case(log ? "aten._log_softmax.default" : "aten._softmax.default")
+                                .in(x)
+                                .integer(dim)
+                                .flag(false)
+                                .out(t, x.dims)));
+        check(x, dim, log, t == DType::kF16 ? Tolerance{1e-3, 2e-3} : Tolerance{1e-6, 1e-5});
+      }
+    }
+  }
+}
+
 TEST(Softmax, HalvesOfEvenAndOddRows) {
   for (const Shape& s :
        {Shape{{5, 41}, -1}, Shape{{5, 42}, -1}, Shape{{2, 41, 3}, 1}, Shape{{3, 42, 2}, 1}}) {
