@@ -143,6 +143,16 @@ float sum_all(const float* x, size_t count) {
   return sum_row(x, count, [](V v) HWY_ATTR { return v; });
 }
 
+void round_row(const float* x, size_t count, float scale, float zero, float* y) {
+  const Floats d;
+  const V inverse = hn::Set(d, 1.0F / scale);
+  map_row(count, y, [&](size_t i, auto load) HWY_ATTR {
+    const V code = hn::Add(hn::Round(hn::Mul(load(x + i), inverse)), hn::Set(d, zero));
+    const V kept = at_most(at_least(code, hn::Set(d, -128.0F)), hn::Set(d, 127.0F));
+    return hn::Mul(hn::Sub(kept, hn::Set(d, zero)), hn::Set(d, scale));
+  });
+}
+
 void silu_times_all(const float* gate, const float* up, size_t count, float* y) {
   const Floats d;
   const V one = hn::Set(d, 1.0F);
@@ -237,6 +247,7 @@ HWY_EXPORT(layer_norm_rows);
 HWY_EXPORT(group_norm_row);
 HWY_EXPORT(sum_all);
 HWY_EXPORT(largest_at);
+HWY_EXPORT(round_row);
 HWY_EXPORT(silu_times_all);
 HWY_EXPORT(exp_row);
 HWY_EXPORT(halve_row);
@@ -257,6 +268,9 @@ void group_norm(const GroupNorm& g, const float* x, float* y, float* stats) {
 float sum_of(const float* x, size_t count) { return HWY_DYNAMIC_DISPATCH(sum_all)(x, count); }
 size_t find_largest(const float* x, size_t count) {
   return HWY_DYNAMIC_DISPATCH(largest_at)(x, count);
+}
+void round_to_codes(const float* x, size_t count, float scale, float zero, float* y) {
+  HWY_DYNAMIC_DISPATCH(round_row)(x, count, scale, zero, y);
 }
 void silu_times(const float* gate, const float* up, size_t count, float* y) {
   HWY_DYNAMIC_DISPATCH(silu_times_all)(gate, up, count, y);

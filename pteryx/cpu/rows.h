@@ -29,6 +29,8 @@ float sum_of(const float* x, size_t count);
 // Where the largest of finite numbers is first; `count` where there are none, or one that is not
 // finite.
 size_t find_largest(const float* x, size_t count);
+// y = (code - zero) * scale of the nearest code from -128 to 127, x / scale + zero.
+void round_to_codes(const float* x, size_t count, float scale, float zero, float* y);
 // y = gate / (1 + exp(-gate)) * up.
 void silu_times(const float* gate, const float* up, size_t count, float* y);
 void exp_all(const float* x, size_t count, float* y);

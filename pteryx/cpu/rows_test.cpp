@@ -129,6 +129,24 @@ TEST(Rows, LayerNormMatchesPlainLoops) {
   }
 }
 
+TEST(Rows, ValuesAreRoundedToCodes) {
+  for (const float zero : {-128.0F, -3.0F, 0.0F, 127.0F}) {
+    const auto plain = [&](const float* x, size_t n, double* y) {
+      for (size_t i = 0; i < n; ++i) {
+        const double code = std::nearbyint(x[i] * 4.0F) + double{zero};
+        y[i] = (std::clamp(code, -128.0, 127.0) - double{zero}) * 0.25;
+      }
+    };
+    const auto kernel = [&](const float* x, size_t rows, size_t n, float* y) {
+      round_to_codes(x, rows * n, 0.25F, zero, y);
+    };
+    std::vector<float> x = with_rests(normal_floats(kRows * 35, 1, 20), 35);
+    for (size_t i = 0; i < 8; ++i) x[i] = static_cast<float>(i) * 0.125F - 0.5F;  // ties
+    x[9] = 3e38F;
+    expect_rows(x, 35, plain, kernel, 0);
+  }
+}
+
 TEST(Rows, SiluMatchesPlainLoops) {
   for (const size_t width : kWidths) {
     std::vector<float> up = normal_floats(width, 2);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "pteryx/cpu/arena.h"
+#include "pteryx/cpu/codes.h"
 #include "pteryx/cpu/pool.h"
 #include "pteryx/cpu/product.h"
 #include "pteryx/cpu/rows.h"
@@ -38,7 +39,8 @@ bool choose_kind(const QLinear& d, const HostTensor& weight, cpu::WeightKind& ki
 
 bool fits(const QLinear& d) {
   const bool nibbles = d.codes == Codes::kLowFirst || d.codes == Codes::kHighFirst;
-  if (d.m == 0 || d.n == 0 || d.k == 0 || d.interleaved || !is_f32_or_f16(d.x)) return false;
+  if (d.m == 0 || d.n == 0 || d.k == 0 || d.interleaved) return false;
+  if (!is_f32_or_f16(d.x) && d.x.dtype != DType::kI8) return false;
   const bool blocks = nibbles && d.scale_order == ScaleOrder::kBlocks;
   if (nibbles && d.group % 32 != 0 && d.group < d.k) return false;
   if (d.codes == Codes::kBytes && d.scale_order != ScaleOrder::kFlat) return false;
@@ -159,8 +161,7 @@ struct X {
 X make_x(const QLinear& d, const Host& h, CpuContext& c) {
   const HostTensor x = h.host(d.x.id);
   const auto k = static_cast<size_t>(d.k);
-  if (is_f32(d.x) && !d.norm && !d.row_scale && d.x_zero == 0)
-    return {floats(x) + d.first_row * d.k, k};
+  if (is_f32(d.x) && !d.norm && !d.row_scale) return {floats(x) + d.first_row * d.k, k};
   auto* const to = c.memory.take_array<float>(size(d.m), k);
   if (c.dry_run()) return {to, k};
   const float* const norm = d.norm ? floats(h.host(d.norm->id)) : nullptr;
@@ -169,16 +170,17 @@ X make_x(const QLinear& d, const Host& h, CpuContext& c) {
   const auto x_zero = static_cast<float>(d.x_zero);
   for_rows(c, d.m, [&](size_t m) {
     float* const row = to + m * k;
-    load_floats(x, (d.first_row + static_cast<int64_t>(m)) * d.k, k, row);
-    for (size_t i = 0; x_zero != 0 && i < k; ++i) row[i] -= x_zero;
+    const int64_t at = (d.first_row + static_cast<int64_t>(m)) * d.k;
+    if (x.dtype == DType::kI8) {
+      cpu::decode(cpu::CodeKind::kSigned, x.data + at, k, x_zero, 1, row);
+    } else {
+      load_floats(x, at, k, row);
+    }
     if (norm != nullptr) cpu::rms_norm(row, norm, static_cast<float>(d.eps), 1, k, row);
     if (!d.row_scale) return;
     const auto scale = static_cast<float>(scales.number(static_cast<int64_t>(m)));
     const auto zero = static_cast<float>(zeros.number(static_cast<int64_t>(m)));
-    for (size_t i = 0; i < k; ++i) {
-      const float rounded = std::nearbyint(row[i] * (1.0F / scale));
-      row[i] = (std::clamp(rounded + zero, -128.0F, 127.0F) - zero) * scale;
-    }
+    cpu::round_to_codes(row, k, scale, zero, row);
   });
   return {to, k};
 }
