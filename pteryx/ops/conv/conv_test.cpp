@@ -57,6 +57,25 @@ TEST(Conv, WeightsMayBeComputed) {
   }
 }
 
+// Such a weight counts where it meets x, and not where it meets what is around it.
+TEST(Conv, WeightsMayBeInfinite) {
+  for (const Form& f : {Form{{1, 3, 6, 5}, {4, 3, 3, 3}, {1}, {1}, {1}},
+                        Form{{2, 4, 9, 9}, {4, 1, 3, 3}, {2}, {2}, {1}, 4},
+                        Form{{1, 2, 4, 4}, {3, 2, 5, 5}, {1}, {2}}}) {
+    for (const size_t at : {0, 4, 13, 25}) {
+      Operands o = operands(f, DType::kF32);
+      o.w.data[at] = at == 4 ? std::nan("") : std::numeric_limits<double>::infinity();
+      const Case c = make_case("aten.convolution.default", f, o.x, o.w, o.bias)
+                         .out(DType::kF32, reference(f, o.x, o.w, o.bias).dims);
+      EXPECT_TRUE(is_fast(c));
+      const auto want = run(c, Where::kCpu);
+      const auto got = run(c, Where::kFast);
+      ASSERT_TRUE(want.ok() && got.ok());
+      EXPECT_EQ(compare(*got, *want, kFloat), "");
+    }
+  }
+}
+
 // With f16 operands where the caller allows it: tiles of every shape, each order of terms, sums
 // that are split and such that are not.
 void check_matrices(const std::vector<Form>& forms, DType t) {
