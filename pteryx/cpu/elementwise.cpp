@@ -78,6 +78,15 @@ void apply_binary(const Binaries& f, const float* a, const float* b, size_t coun
       return map([alpha](V v, V w) HWY_ATTR { return hn::NegMulAdd(alpha, w, v); });
     case Binary::kMul: return map([](V v, V w) HWY_ATTR { return hn::Mul(v, w); });
     case Binary::kDiv: return map([](V v, V w) HWY_ATTR { return hn::Div(v, w); });
+    // NaN is both the least and the largest. Ne() of a NaN with itself is not true everywhere.
+    case Binary::kMin:
+      return map([](V v, V w) HWY_ATTR {
+        return hn::IfThenElse(hn::Eq(v, v), hn::IfThenElse(hn::Lt(v, w), v, w), v);
+      });
+    case Binary::kMax:
+      return map([](V v, V w) HWY_ATTR {
+        return hn::IfThenElse(hn::Eq(v, v), hn::IfThenElse(hn::Gt(v, w), v, w), v);
+      });
     case Binary::kSiluMul: return map([](V v, V w) HWY_ATTR { return hn::Mul(silu_of(v), w); });
   }
 }

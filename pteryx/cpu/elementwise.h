@@ -28,9 +28,9 @@ enum class Unary : uint8_t {
 };
 void apply(Unary f, float a, float b, const float* x, size_t count, float* y);
 
-enum class Binary : uint8_t { kAdd, kSub, kMul, kDiv, kSiluMul };
-// y = f(a, alpha * b), where products and quotients have no alpha; an operand with a step of 0 is
-// one element for all, with 1 dense.
+enum class Binary : uint8_t { kAdd, kSub, kMul, kDiv, kMin, kMax, kSiluMul };
+// y = f(a, alpha * b), where sums and differences alone have an alpha; an operand with a step of 0
+// is one element for all, with 1 dense.
 struct Binaries {
   Binary f = Binary::kAdd;
   float alpha = 1;

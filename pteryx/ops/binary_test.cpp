@@ -68,10 +68,24 @@ TEST(Binary, GatesMatchReference) {
 }
 
 TEST(Binary, VectorsOfTheCpuTakeFloats) {
-  const Dims dims = {3, 37};
-  const TestTensor x = random(DType::kF32, dims, 1);
-  for (const char* name : {"aten.mul.Tensor", "aten.div.Tensor", "pteryx.silu_mul"})
-    EXPECT_TRUE(is_fast(Case(name).in(x).in(x).out(DType::kF32, dims))) << name;
+  const Dims dims = {3, 367};
+  for (const DType ta : {DType::kF32, DType::kF16}) {
+    for (const DType tb : {DType::kF32, DType::kF16}) {
+      for (const Dims& db : {dims, Dims{3, 1}, Dims{367}, Dims{}}) {
+        const TestTensor a = random(ta, dims, 1, 1, 2);
+        const TestTensor b = random(tb, db, 2, 1, 2);
+        for (const char* name : {"aten.mul.Tensor", "aten.div.Tensor", "aten.minimum.default",
+                                 "aten.maximum.default", "pteryx.silu_mul"}) {
+          const Case c = Case(name).in(a).in(b).out(ta, dims);
+          EXPECT_TRUE(is_fast(c)) << name;
+          const auto want = run(c, Where::kCpu);
+          const auto got = run(c, Where::kFast);
+          ASSERT_TRUE(want.ok() && got.ok());
+          EXPECT_EQ(compare(*got, *want, {0, ta == DType::kF16 ? 1e-3 : 1e-6}), "") << name;
+        }
+      }
+    }
+  }
 }
 
 TEST(Binary, RoundingModesOfDivision) {

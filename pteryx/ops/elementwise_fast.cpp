@@ -2,6 +2,7 @@
 #include "pteryx/ops/elementwise_fast.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "pteryx/cpu/elementwise.h"
@@ -54,12 +55,56 @@ constexpr BinaryName kBinaries[] = {
     {"aten.mul.Scalar", cpu::Binary::kMul, false},
     {"aten.div.Tensor", cpu::Binary::kDiv, false},
     {"aten.div.Scalar", cpu::Binary::kDiv, false},
+    {"aten.minimum.default", cpu::Binary::kMin, false},
+    {"aten.maximum.default", cpu::Binary::kMax, false},
     {"pteryx.silu_mul", cpu::Binary::kSiluMul, false},
 };
 
+constexpr size_t kChunk = 256;  // elements that are widened at a time
+
+void apply(cpu::Unary f, float a, float b, const HostTensor& x, const HostTensor& y, size_t begin,
+           size_t end) {
+  if (x.dtype == DType::kF32 && y.dtype == DType::kF32)
+    return cpu::apply(f, a, b, floats(x) + begin, end - begin, floats(y) + begin);
+  std::array<float, kChunk> some;
+  for (; begin < end; begin += kChunk) {
+    const size_t count = std::min(kChunk, end - begin);
+    const auto at = static_cast<int64_t>(begin);
+    load_floats(x, at, count, some.data());
+    cpu::apply(f, a, b, some.data(), count, some.data());
+    store_floats(some.data(), y, at, count);
+  }
+}
+
+// Where the elements of both operands and of the result begin.
+struct Places {
+  int64_t a = 0;
+  int64_t b = 0;
+  int64_t y = 0;
+};
+struct Operands {
+  HostTensor a, b, y;
+};
+void apply(const cpu::Binaries& f, const Operands& o, Places at, size_t count) {
+  const auto all_f32 = [](const auto&... t) { return ((t.dtype == DType::kF32) && ...); };
+  if (all_f32(o.a, o.b, o.y))
+    return cpu::apply(f, floats(o.a) + at.a, floats(o.b) + at.b, count, floats(o.y) + at.y);
+  std::array<float, kChunk> a;
+  std::array<float, kChunk> b;
+  std::array<float, kChunk> y;
+  for (size_t done = 0; done < count; done += kChunk) {
+    const size_t some = std::min(kChunk, count - done);
+    load_floats(o.a, at.a + static_cast<int64_t>(done * f.a_step), f.a_step == 0 ? 1 : some,
+                a.data());
+    load_floats(o.b, at.b + static_cast<int64_t>(done * f.b_step), f.b_step == 0 ? 1 : some,
+                b.data());
+    cpu::apply(f, a.data(), b.data(), some, y.data());
+    store_floats(y.data(), o.y, at.y + static_cast<int64_t>(done), some);
+  }
+}
+
 // One row of the result after another: the last dim of both operands is dense or one element.
-void apply_rows(const cpu::Binaries& f, const Walk& walk, const float* a, const float* b, float* y,
-                CpuContext& c) {
+void apply_rows(const cpu::Binaries& f, const Walk& walk, const Operands& o, CpuContext& c) {
   Dims outer = walk.dims;
   std::array<Dims, 2> strides = {walk.strides[0], walk.strides[1]};
   const auto width = size(outer.back());
@@ -69,7 +114,7 @@ void apply_rows(const cpu::Binaries& f, const Walk& walk, const float* a, const 
   for_parts(c, rows, kPartElements / width, [&](size_t begin, size_t end) {
     for (size_t row = begin; row < end; ++row) {
       const auto at = offsets_at<2>(static_cast<int64_t>(row), outer, {&strides[0], &strides[1]});
-      cpu::apply(f, a + at[0], b + at[1], width, y + row * width);
+      apply(f, o, {at[0], at[1], static_cast<int64_t>(row * width)}, width);
     }
   });
 }
@@ -78,7 +123,8 @@ void apply_rows(const cpu::Binaries& f, const Walk& walk, const float* a, const 
 
 Result<bool> unary_fast(const Node& n, const Host& h, CpuContext& c) {
   const auto* const name = std::ranges::find(kUnaries, n.def().name, &UnaryName::name);
-  if (name == std::end(kUnaries) || !is_f32(n.in(0)) || !is_f32(n.out())) return false;
+  if (name == std::end(kUnaries) || !is_f32_or_f16(n.in(0)) || !is_f32_or_f16(n.out()))
+    return false;
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   cpu::Unary f = name->f;
   if (f == cpu::Unary::kGelu && !n.text(1).empty() && n.text(1) != "none") {
@@ -97,25 +143,26 @@ Result<bool> unary_fast(const Node& n, const Host& h, CpuContext& c) {
       break;
     case Bounds::kOne: a = n.number(1); break;
   }
-  const float* const x = floats(h.host(n.in(0).id));
-  float* const y = floats(h.host(n.out_id()));
+  const HostTensor x = h.host(n.in(0).id);
+  const HostTensor y = h.host(n.out_id());
   for_parts(c, size(n.out().numel()), kPartElements, [&](size_t begin, size_t end) {
-    cpu::apply(f, static_cast<float>(a), static_cast<float>(b), x + begin, end - begin, y + begin);
+    apply(f, static_cast<float>(a), static_cast<float>(b), x, y, begin, end);
   });
   return true;
 }
 
 Result<bool> binary_fast(const Node& n, const Host& h, CpuContext& c) {
   const auto* const name = std::ranges::find(kBinaries, n.def().name, &BinaryName::name);
-  if (name == std::end(kBinaries) || !is_f32(n.in(0)) || !is_f32(n.out())) return false;
+  if (name == std::end(kBinaries) || !is_f32_or_f16(n.in(0)) || !is_f32_or_f16(n.out()))
+    return false;
   const auto form = static_cast<const BinaryRow*>(n.def().row)->form;
   const bool scalar = form == BinaryForm::kScalar || form == BinaryForm::kScalarAlpha;
-  if (n.out().numel() == 0 || (!scalar && !is_f32(n.in(1)))) return false;
+  if (n.out().numel() == 0 || (!scalar && !is_f32_or_f16(n.in(1)))) return false;
   const double alpha = name->has_alpha ? n.number(2) : 1.0;
   cpu::Binaries f{.f = name->f, .alpha = static_cast<float>(alpha)};
   if (static_cast<double>(f.alpha) != alpha) return false;
   const Tensor y = n.out();
-  const float value = scalar ? static_cast<float>(n.number(1)) : 0.0F;
+  float value = scalar ? static_cast<float>(n.number(1)) : 0.0F;
   const std::array<Dims, 2> strides = {
       broadcast_strides(n.in(0).dims, y.dims),
       scalar ? Dims::filled(y.dims.rank(), 0) : broadcast_strides(n.in(1).dims, y.dims)};
@@ -127,15 +174,19 @@ Result<bool> binary_fast(const Node& n, const Host& h, CpuContext& c) {
   f.a_step = size(walk.strides[0].back());
   f.b_step = size(walk.strides[1].back());
   if (f.a_step > 1 || f.b_step > 1) return false;
-  const float* const a = floats(h.host(n.in(0).id));
-  const float* const b = scalar ? &value : floats(h.host(n.in(1).id));
-  float* const to = floats(h.host(n.out_id()));
+  Operands o{.a = h.host(n.in(0).id), .b = {}, .y = h.host(n.out_id())};
+  if (scalar) {
+    o.b.data = reinterpret_cast<std::byte*>(&value);
+  } else {
+    o.b = h.host(n.in(1).id);
+  }
   if (walk.dims.rank() > 1) {
-    apply_rows(f, walk, a, b, to, c);
+    apply_rows(f, walk, o, c);
     return true;
   }
   for_parts(c, size(y.numel()), kPartElements, [&](size_t begin, size_t end) {
-    cpu::apply(f, a + begin * f.a_step, b + begin * f.b_step, end - begin, to + begin);
+    const auto at = static_cast<int64_t>(begin);
+    apply(f, o, {f.a_step == 0 ? 0 : at, f.b_step == 0 ? 0 : at, at}, end - begin);
   });
   return true;
 }

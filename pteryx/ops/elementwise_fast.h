@@ -1,5 +1,5 @@
-// Elementwise operators on the CPU, with vectors and threads; f32 only, and of the families those
-// that networks use.
+// Elementwise operators on the CPU, with vectors and threads; f32 and f16, and of the families
+// those that networks use.
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 

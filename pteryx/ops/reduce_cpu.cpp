@@ -108,10 +108,11 @@ Result<bool> reduce_fast(const Node& n, const Host& h, CpuContext& c) {
   PTERYX_ASSIGN(const Reduction s, describe_reduction(n));
   const bool dense = s.items.dims.rank() == 1 && s.items.strides[0][0] == 1;
   if ((s.rule != Rule::kSum && s.rule != Rule::kMean) || !dense || n.out_count() != 1 ||
-      !is_f32(n.in(0)) || !is_f32(n.out()) || s.length == 0)
+      !is_f32_or_f16(n.in(0)) || !is_f32_or_f16(n.out()) || s.length == 0)
     return false;
-  const float* const x = floats(h.host(n.in(0).id));
-  float* const y = floats(h.host(n.out_id()));
+  const float* const x = widened(h.host(n.in(0).id), c);
+  const HostTensor to = h.host(n.out_id());
+  float* const y = is_f32(n.out()) ? floats(to) : c.memory.take_array<float>(size(to.numel()));
   const auto length = static_cast<size_t>(s.length);
   const float by = s.rule == Rule::kMean ? static_cast<float>(s.length) : 1.0F;
   for_parts(c, static_cast<size_t>(s.row_count), kPartElements / length,
@@ -122,6 +123,7 @@ Result<bool> reduce_fast(const Node& n, const Host& h, CpuContext& c) {
                 y[row] = cpu::sum_of(x + at[0], length) / by;
               }
             });
+  if (!is_f32(n.out()) && !c.dry_run()) store_floats(y, to, 0, size(to.numel()));
   return true;
 }
 

@@ -142,6 +142,13 @@ void check_pair(const std::string& op, const Rule& value, const Rule& index, con
             {apply(g, t, value), apply(g, DType::kI64, index)}, kExact);
 }
 
+TEST(Reduce, VectorsOfTheCpuSumFloats) {
+  for (const DType t : {DType::kF32, DType::kF16}) {
+    const TestTensor x = random(t, {7, 333}, 1);
+    EXPECT_TRUE(is_fast(Case("aten.mean.dim").in(x).ints({1}).flag(false).none().out(t, {7})));
+  }
+}
+
 TEST(Reduce, ExtremesOverAnyDims) {
   for (const Shape& s : kShapes) {
     check_value("aten.amax.default", largest, s, DType::kF32);

@@ -93,6 +93,14 @@ TEST(Unary, FloatsMatchReference) {
   }
 }
 
+TEST(Unary, VectorsOfTheCpuTakeFloats) {
+  for (const DType t : {DType::kF32, DType::kF16}) {
+    const TestTensor x = random(t, {3, 321}, 1);
+    for (const char* name : {"aten.silu.default", "aten.exp.default", "aten.tanh.default"})
+      EXPECT_TRUE(is_fast(Case(name).in(x).out(t, x.dims))) << name;
+  }
+}
+
 TEST(Unary, EveryShape) {
   const Float& relu = kFloatOps[30];
   for (const Dims& d : {Dims{}, Dims{1}, Dims{0, 3}, Dims{2, 1, 3, 1, 2, 1, 2, 3}, Dims{5, 13}}) {
