@@ -77,7 +77,8 @@ Result<bool> try_fast(const Node& n, const Memory& memory, Precision precision) 
   static const std::shared_ptr<cpu::Pool> kept = cpu::shared_pool(kThreads);
   if (n.def().fast == nullptr) return false;
   const auto before = memory.bytes;
-  const Memory alone = memory;
+  Memory alone(memory.r);
+  alone.bytes = before;
   PTERYX_ASSIGN(const bool done, run_fast(n, memory, precision, kThreads));
   PTERYX_ASSIGN(const bool done_alone, run_fast(n, alone, precision, 1));
   if (!done && memory.bytes != before)
