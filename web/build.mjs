@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
+import { bySimilarity, nameBySimilarity } from "./order.mjs";
 import { excess, measure } from "./sizes.mjs";
 
 const web = new URL("./", import.meta.url);
@@ -19,22 +20,29 @@ const kFeatures = ["simd", "threads", "bulk-memory", "sign-ext", "mutable-global
 
 /**
  * For modules whose size counts. What C++ defines does not trap (but what no branch takes may: it is not to be run ahead, as with
- * --ignore-implicit-traps), the stack is where memory begins, and large functions with one caller compress better on their own, as do
- * functions that stand beside those of the same template.
+ * --ignore-implicit-traps), the stack is where memory begins, and large functions with one caller compress better on their own.
  */
-const kSmall = [
-  "--converge", "-Oz", "--traps-never-happen", "--low-memory-unused", "--one-caller-inline-max-function-size=0", "--reorder-functions-by-name",
-];
+const kSmall = ["--converge", "-Oz", "--traps-never-happen", "--low-memory-unused", "--one-caller-inline-max-function-size=0"];
+const kFast = ["-O2"];
 
-/** Optimises a module; the result is kept beside it and made again only when the module or this script has changed. */
-async function optimize(name, ...options) {
+/** Optimises a module; the result is kept beside it and made again only when the module or the scripts that make it have changed. */
+async function optimize(name, options) {
   const from = fileURLToPath(new URL(name, modules));
   const kept = `${from}.opt`;
-  const times = await Promise.all([from, kept, fileURLToPath(import.meta.url)].map((file) => stat(file).then((s) => s.mtimeMs, () => 0)));
-  if (times[0] === 0) throw new Error(`${from} is missing: run scripts/build web`);
-  if (times[1] < Math.max(times[0], times[2])) {
+  const scripts = [import.meta.url, new URL("order.mjs", web)].map((url) => fileURLToPath(url));
+  const times = await Promise.all([kept, from, ...scripts].map((file) => stat(file).then((s) => s.mtimeMs, () => 0)));
+  if (times[1] === 0) throw new Error(`${from} is missing: run scripts/build web`);
+  if (times[0] < Math.max(...times)) {
     const tool = require.resolve("binaryen/package.json").replace(/package\.json$/, "bin/wasm-opt");
-    await run(process.execPath, [tool, from, ...options, ...kFeatures.map((feature) => `--enable-${feature}`), "--strip-producers", "--strip-target-features", "-o", kept]);
+    const optimized = (input, ...how) =>
+      run(process.execPath, [tool, input, ...how, ...kFeatures.map((feature) => `--enable-${feature}`), "--strip-producers", "--strip-target-features", "-o", kept]);
+    await optimized(from, ...options);
+    if (options === kSmall) {
+      const named = `${from}.named`;
+      await writeFile(named, nameBySimilarity(await readFile(kept)));
+      await optimized(named, "--reorder-functions-by-name");
+      await rm(named);
+    }
   }
   await copyFile(kept, new URL(name, dist));
 }
@@ -48,7 +56,8 @@ async function packKernels() {
   const files = packed.match(/[^\0]*\0[^\0]*\0/g);
   const write = async (name, wanted) => {
     const to = new URL(name, dist);
-    await writeFile(to, files.filter(wanted).join(""));
+    const texts = files.filter(wanted);
+    await writeFile(to, bySimilarity(texts.map((text) => Buffer.from(text))).map((i) => texts[i]).join(""));
     // 4 % smaller than zlib at its best, in the same format.
     const { stdout } = await run("zopfli", ["--zlib", "-c", fileURLToPath(to)], { encoding: "buffer", maxBuffer: 2 ** 24 });
     await writeFile(to, stdout);
@@ -89,10 +98,10 @@ function bundle(entries, options) {
 await rm(dist, { recursive: true, force: true });
 await mkdir(dist, { recursive: true });
 await Promise.all([
-  optimize("pteryx.wasm", ...kSmall),
-  optimize("pteryx_cpu.wasm", "-O2"),
-  optimize("pteryx_cpu_threads.wasm", "-O2"),
-  optimize("pteryx_convert.wasm", ...kSmall),
+  optimize("pteryx.wasm", kSmall),
+  optimize("pteryx_cpu.wasm", kFast),
+  optimize("pteryx_cpu_threads.wasm", kFast),
+  optimize("pteryx_convert.wasm", kSmall),
   packKernels(),
   bundle({ index: "index.ts", worker: "worker.ts" }, kForBrowsers),
   bundle({ node: "index.ts", cli: "cli.ts" }, { chunkNames: "node-[name]-[hash]" }),

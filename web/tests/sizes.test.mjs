@@ -1,6 +1,8 @@
 // What a page loads stays small. SPDX-License-Identifier: BSD-3-Clause
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { test } from "node:test";
+import { bySimilarity, nameBySimilarity } from "../order.mjs";
 import { excess, limits, measure } from "../sizes.mjs";
 
 test("a chat on a GPU loads no more than the limits", async () => {
@@ -15,4 +17,25 @@ test("a chat on a GPU loads no more than the limits", async () => {
 test("what is larger is named", () => {
   assert.deepEqual(excess({ ...limits, raw: limits.raw + 1 }), [`a chat on a GPU loads ${limits.raw + 1} bytes: expected at most ${limits.raw}`]);
   assert.deepEqual(excess({ ...limits, converter: limits.converter + 1 }), [`a GGUF file loads a converter of ${limits.converter + 1} bytes: expected at most ${limits.converter}`]);
+});
+
+test("similar pieces are put side by side, each once, and the same each time", () => {
+  let state = 1;
+  const pieces = [1, 2, 3].map(() => Uint8Array.from({ length: 5000 }, () => (state = Math.imul(state, 1664525) + 1013904223) >>> 24));
+  const near = pieces.map((piece) => piece.map((byte, i) => (i % 50 === 0 ? byte ^ 1 : byte)));
+  const order = bySimilarity([...pieces, ...near]);
+  assert.deepEqual(order.toSorted(), [0, 1, 2, 3, 4, 5]);
+  for (const at of [0, 2, 4]) assert.equal(order[at] % 3, order[at + 1] % 3, String(order));
+  assert.deepEqual(bySimilarity([...pieces, ...near]), order);
+  assert.deepEqual(bySimilarity([]), []);
+});
+
+test("a module whose functions are named anew is the same module", async () => {
+  const wasm = await readFile(new URL("../dist/pteryx_convert.wasm", import.meta.url));
+  const named = nameBySimilarity(wasm);
+  const [before, after] = [new WebAssembly.Module(wasm), new WebAssembly.Module(named)];
+  assert.deepEqual(WebAssembly.Module.exports(after), WebAssembly.Module.exports(before));
+  assert.deepEqual(WebAssembly.Module.imports(after), WebAssembly.Module.imports(before));
+  assert.equal(WebAssembly.Module.customSections(after, "name").length, 1);
+  assert.ok(named.subarray(0, wasm.length).equals(wasm), "what it has is as it was");
 });
