@@ -23,7 +23,7 @@ before(async () => {
   server.file("/pteryx_convert.wasm", { body: converter, type: "application/wasm" });
   server.file("/llama.gguf", { body: fixture });
   server.file("/large.gguf", { body: large });
-  browser = await launchBrowser();
+  browser = await launchBrowser({ args: ["--host-resolver-rules=MAP pteryx.test 127.0.0.1"] });
   page = await browser.open(server.origin);
 });
 after(async () => {
@@ -40,20 +40,26 @@ const kModules = ["/source.js", "/gguf.js"];
 function run(thread, task, argument, on = page) {
   return inPage(on, { thread, modules: kModules }, task, argument);
 }
-/** Opens the program of an address, or of a file with bytes of it, and says what it is. */
-async function open({ openProgram }, { url, file, sha256: expected, cache = true, abortAt }) {
+/** Opens the program of an address, or of what is there as another kind of input, and says what it is. */
+async function open({ openProgram }, { url, as = "address", file, sha256: expected, cache = true, memoryLimit, abortAt }) {
   const seen = [];
   const controller = new AbortController();
-  const input = file === undefined ? url : new File([await (await fetch(url)).arrayBuffer()], file.name, { lastModified: file.modified });
-  const source = await openProgram(input, {
+  const bytes = as === "address" ? undefined : await (await fetch(url)).arrayBuffer();
+  const inputs = {
+    address: () => url, file: () => new File([bytes], file.name, { lastModified: file.modified }), bytes: () => bytes, blob: () => new Blob([bytes]),
+    "blob address": () => URL.createObjectURL(new Blob([bytes])),
+  };
+  const source = await openProgram(inputs[as](), {
     cache, converter: new URL("/pteryx_convert.wasm", self.location.origin), signal: controller.signal, ...(expected && { sha256: expected }),
+    ...(memoryLimit && { memoryLimit }),
     onConvert: (done, total) => {
       seen.push([done, total]);
       if (abortAt !== undefined && done >= abortAt * total) controller.abort();
     },
   });
-  const bytes = await source.read(0, source.size);
-  const hash = Array.from(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const program = await source.read(0, source.size);
+  const digest = await crypto.subtle?.digest("SHA-256", program);
+  const hash = Array.from(new Uint8Array(digest ?? []), (byte) => byte.toString(16).padStart(2, "0")).join("");
   source.close();
   return { hash, name: source.name, cached: source.cached, notes: source.notes, seen };
 }
@@ -82,11 +88,32 @@ for (const thread of ["worker", "page"]) {
 
 test("a file is known by its name, size and date", async () => {
   const url = `${server.origin}/llama.gguf`;
-  const first = await run("worker", open, { url, file: { name: "mine.gguf", modified: 1000 } });
+  const first = await run("worker", open, { url, as: "file", file: { name: "mine.gguf", modified: 1000 } });
   assert.equal(first.hash, kProgramHashes["llama.gguf"]);
-  assert.deepEqual((await run("worker", open, { url, file: { name: "mine.gguf", modified: 1000 } })).seen, []);
-  assert.notDeepEqual((await run("worker", open, { url, file: { name: "mine.gguf", modified: 2000 } })).seen, []);
+  assert.deepEqual((await run("worker", open, { url, as: "file", file: { name: "mine.gguf", modified: 1000 } })).seen, []);
+  assert.notDeepEqual((await run("worker", open, { url, as: "file", file: { name: "mine.gguf", modified: 2000 } })).seen, []);
   assert.deepEqual((await list()).map((entry) => entry.url), ["mine.gguf"], "the newer one replaces the older one");
+});
+
+test("bytes and blobs are known by all of their content", async () => {
+  const url = (seed) => `${server.origin}/tuned-${seed}.gguf`;
+  // Where they differ, they are past their first megabyte.
+  for (const seed of [1, 2]) server.file(`/tuned-${seed}.gguf`, { body: makeGguf({ layers: 1, seed, extra: { "general.description": "-".repeat(2 ** 20) } }) });
+  const hashes = await Promise.all([1, 2].map(async (seed) => (await run("worker", open, { url: url(seed), cache: false })).hash));
+  assert.notEqual(hashes[0], hashes[1]);
+  for (const as of ["bytes", "blob", "blob address"]) {
+    for (const seed of [1, 2]) assert.equal((await run("worker", open, { url: url(seed), as })).hash, hashes[seed - 1], `${as} ${seed}`);
+    const again = await run("worker", open, { url: url(2), as });
+    assert.deepEqual([again.hash, again.seen], [hashes[1], []], as);
+  }
+});
+
+test("bytes in a page that may not store: converted, and that is said", async () => {
+  const origin = server.origin.replace("127.0.0.1", "pteryx.test");
+  const insecure = await browser.open(origin);
+  const { notes, cached } = await run("worker", open, { url: `${origin}/llama.gguf`, as: "bytes" }, insecure);
+  assert.deepEqual([notes, cached], [["The conversion is not kept for the next visit: the page is not served over HTTPS."], false]);
+  await insecure.close();
 });
 
 test("another version on the server is converted anew; without a server, the last one is used and that is said", async () => {
@@ -101,6 +128,24 @@ test("another version on the server is converted anew; without a server, the las
   const third = await run("worker", open, { url });
   assert.equal(third.hash, second.hash);
   assert.match(third.notes.join(), /may be out of date.*503/);
+});
+
+test("servers that send only the whole file are asked for its version, and no more", async () => {
+  for (const how of [{ ranges: false }, { encoding: "chunked" }]) {
+    const path = `/whole-${how.encoding ?? "plain"}.gguf`;
+    const url = server.origin + path;
+    server.file(path, { body: large, etag: '"1"', ...how });
+    assert.equal((await run("worker", open, { url })).hash, kProgramHashes["large.gguf"]);
+    server.clearLog();
+    server.file(path).bytesPerSecond = large.length / 4;
+    // As of a file that is larger than what may be held in memory.
+    const again = await run("worker", open, { url, memoryLimit: 1 });
+    assert.deepEqual([again.hash, again.seen, again.notes], [kProgramHashes["large.gguf"], [], []]);
+    assert.ok(server.requests(path).every(({ sent }) => sent < large.length / 2));
+    server.file(path, { body: fixture, etag: '"2"', ...how });
+    const changed = await run("worker", open, { url, memoryLimit: how.encoding ? 64 << 20 : 1 });
+    assert.deepEqual([changed.hash, changed.notes], [kProgramHashes["llama.gguf"], []]);
+  }
 });
 
 test("a kept conversion of a known SHA-256 needs no server", async () => {

@@ -81,6 +81,22 @@ test("another content, and a kept program that was cut short, are converted agai
   await again.model.dispose();
 });
 
+test("bytes and blobs are known by all of their content", async () => {
+  // Where they differ, they are past their first megabyte.
+  const tuned = [1, 2].map((seed) => makeGguf({ layers: 1, seed, extra: { "general.description": "-".repeat(2 ** 20) } }));
+  for (const [kind, input] of Object.entries({ bytes: (bytes) => new Uint8Array(bytes), blob: (bytes) => new Blob([bytes]) })) {
+    for (const converts of [true, false]) {
+      for (const [i, bytes] of tuned.entries()) {
+        const { model, phases } = await load(input(bytes));
+        await model.dispose();
+        assert.equal(phases.has("convert"), converts && kind === "bytes", `${kind} ${i}`);
+      }
+    }
+  }
+  const hashes = await Promise.all((await programs()).map(async (file) => sha256(await readFile(join(cacheFolder, file)))));
+  assert.equal(new Set(hashes).size, 2);
+});
+
 test("bytes, blobs and addresses are converted as files are, without a folder for them", async () => {
   const bytes = makeGguf({ type: "q8_0" });
   const server = await startServer();

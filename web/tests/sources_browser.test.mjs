@@ -119,6 +119,49 @@ for (const thread of THREADS) {
     assert.ok(opened <= 8, `${opened} blocks were opened`);
   });
 
+  test(`${thread}: after a block that could not be written, the download goes on where it stopped`, async () => {
+    const fill = async ({ openInput }, { url: at, reads }) => {
+      const { fetch } = self;
+      self.fetch = async (...request) => {
+        const { body, status, headers } = await fetch(...request);
+        let held = new Uint8Array();
+        // No part that arrives ends where a block does.
+        const transform = (part, out) => {
+          const all = new Uint8Array(held.length + part.length);
+          all.set(held);
+          all.set(part, held.length);
+          out.enqueue(all.slice(0, -1000));
+          held = all.slice(-1000);
+        };
+        return new Response(body.pipeThrough(new TransformStream({ transform, flush: (out) => out.enqueue(held) })), { status, headers });
+      };
+      const { getFileHandle } = FileSystemDirectoryHandle.prototype;
+      let failures = 0;
+      FileSystemDirectoryHandle.prototype.getFileHandle = async function (name, options) {
+        if (name === "b1" && options?.create && failures++ === 0) throw new DOMException("full", "QuotaExceededError");
+        return getFileHandle.call(this, name, options);
+      };
+      const source = await openInput(at, { cache: true });
+      try {
+        const completed = source.complete().then(() => [], (error) => [error.code]);
+        const parts = await Promise.allSettled(Array.from({ length: reads }, (_, i) => source.read(i << 20, 1 << 20)));
+        const failedCodes = [...parts.flatMap(({ reason }) => reason?.code ?? []), ...(await completed)];
+        await source.complete();
+        return failedCodes;
+      } finally {
+        source.close();
+        FileSystemDirectoryHandle.prototype.getFileHandle = getFileHandle;
+        self.fetch = fetch;
+      }
+    };
+    for (const reads of [0, 13]) {
+      const url = serve(`/unwritten-${thread}-${reads}.pte`);
+      assert.deepEqual(await run(thread, fill, { url, reads }), ["quota"]);
+      const next = await run(thread, load, { url });
+      assert.deepEqual([next.digest, next.cached], [digest, true], `${reads} reads`);
+    }
+  });
+
   test(`${thread}: an interrupted download goes on at the next visit`, async () => {
     const path = `/resume-${thread}.pte`;
     const url = serve(path, { bytesPerSecond: 40 * MIB });
@@ -207,6 +250,41 @@ test("a conversion goes on while other tabs open the cache, and replaces that of
   await run("page", convert, { identity: "2", tag: "q4", ms: 0 });
   assert.equal(await kept(), 1);
   await second.close();
+});
+
+test("what another tab begins to use while folders are looked through is not removed", async () => {
+  const bytes = await run("worker", async ({ cache, createEntry, openEntry }) => {
+    const other = await import("/source.js?other"); // as another tab has it
+    await other.cache.clear();
+    (await (await other.createEntry("used.gguf", "conversion", { identity: "1" })).finish(1)).close();
+    const { entries } = FileSystemDirectoryHandle.prototype;
+    /** Does something of the other tab's at the last moment before this one looks through the folders. */
+    const before = async (task, look) => {
+      let result;
+      FileSystemDirectoryHandle.prototype.entries = async function* () {
+        FileSystemDirectoryHandle.prototype.entries = entries;
+        result = await task();
+        yield* this.entries();
+      };
+      const looked = await look();
+      return [result, looked];
+    };
+    // The first call looks for what killed tabs left behind.
+    const [begun] = await before(async () => {
+      const writer = await other.createEntry("begun.gguf", "conversion", { identity: "1" });
+      await writer.write(0, new Uint8Array(9_000_000).fill(7));
+      await writer.flush();
+      return writer;
+    }, () => cache.list());
+    const source = await begun.finish(9_000_000);
+    // A conversion of another version replaces the older one.
+    const writer = await createEntry("used.gguf", "conversion", { identity: "2" });
+    const [used, newer] = await before(() => other.openEntry("used.gguf", "conversion", { identity: "1" }), () => writer.finish(1));
+    const read = [await source.read(8_999_999, 1), await used.read(0, 1)].map(([byte]) => byte);
+    for (const opened of [source, used, newer]) opened.close();
+    return read;
+  });
+  assert.deepEqual(bytes, [7, 0]);
 });
 
 test("threads and tabs may load the same file at the same time", async () => {
@@ -300,11 +378,15 @@ test("delete and clear", async () => {
   assert.equal((await entry(urls[1])).complete, true);
   // While a load is under way, which goes on.
   const slow = serve("/delete-c.pte", { bytesPerSecond: 30 * MIB });
+  const unread = serve("/delete-d.pte", { bytesPerSecond: 30 * MIB });
   const loading = run("worker", load, { url: slow });
-  while (!(await entry(slow))?.presentBytes) await new Promise((resolve) => setTimeout(resolve, 20));
+  const completing = run("worker", async ({ openInput }, address) => (await openInput(address, { cache: true })).complete(), unread);
+  for (const url of [slow, unread]) while (!(await entry(url))?.presentBytes) await new Promise((resolve) => setTimeout(resolve, 20));
   await run("page", ({ cache }) => cache.clear());
   assert.equal(await entry(urls[1]), undefined);
   assert.equal((await loading).digest, digest);
+  await completing;
+  assert.equal((await entry(unread)).complete, true);
   assert.equal((await run("worker", load, { url: slow })).digest, digest);
 });
 

@@ -267,6 +267,27 @@ test("a signal ends everything at once", async () => {
   await assert.rejects(open(serve("/never.pte", { stallAfter: 64 * 1024, encoding: "chunked" }), { signal: stalled.signal }), fails("cancelled", /cancelled/));
 });
 
+test("a read ends as cancelled whenever its source is closed", async () => {
+  const { fetch } = globalThis;
+  try {
+    // That many steps after bytes came.
+    for (let steps = 0; steps < 30; steps++) {
+      let part;
+      const body = new ReadableStream({ start: (controller) => (part = controller).enqueue(new Uint8Array(64)) });
+      globalThis.fetch = async () => new Response(body, { headers: { "Accept-Ranges": "bytes", "Content-Length": "200" } });
+      const source = await open("http://127.0.0.1/closed.pte");
+      const read = assert.rejects(source.read(0, 200), fails("cancelled", /closed\.pte: cancelled/));
+      await sleep(0);
+      part.enqueue(new Uint8Array(64));
+      for (let step = 0; step < steps; step++) await undefined;
+      source.close();
+      await read;
+    }
+  } finally {
+    globalThis.fetch = fetch;
+  }
+});
+
 test("nothing of the newest systems is needed: AbortSignal.any and URL.canParse", async () => {
   const { any } = AbortSignal;
   const { canParse } = URL;

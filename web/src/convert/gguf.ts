@@ -5,8 +5,9 @@ import { createEntry, latestEntry, openEntry, removeDownload, type EntryWriter }
 import { isGguf } from "../source/file_type.js";
 import { createNodeEntry, downloadToFile, openNodeEntry } from "../source/node_entry.js";
 import { addressOf, isAddress, isCacheEntry, openInput, type OpenOptions } from "../source/open_input.js";
+import { copyNote, isCurrent } from "../source/open_url.js";
 import { Sha256 } from "../source/sha256.js";
-import { NotedSource, type OpenSource } from "../source/source.js";
+import { NotedSource, blocksOf, type OpenSource } from "../source/source.js";
 import type { Input } from "../types.js";
 import { convertGguf } from "./converter.js";
 
@@ -23,7 +24,6 @@ export interface GgufOptions extends OpenOptions {
 }
 
 const kTag = `gguf ${CONVERTER_VERSION}`;
-const kHeadBytes = 1 << 20;
 
 /**
  * Opens a program, as `openInput` does; of a GGUF file, the program that is made of it. Rejects with the codes of `openInput`, and with `unsupported`
@@ -60,12 +60,10 @@ async function findAtAddress(address: string, options: GgufOptions): Promise<Ope
   const kept = await latestEntry(address, kTag);
   if (kept === undefined) return undefined;
   try {
-    const { onBytes: _, ...rest } = options;
-    const now = await openInput(address, { ...rest, cache: false });
-    now.close();
-    if (now.identity === kept.identity) return kept;
+    if (await isCurrent(address, kept.identity, options)) return kept;
   } catch (error) {
-    if (isUnavailable(error)) return new NotedSource(kept, [`The copy in the cache is used, which may be out of date: ${(error as Error).message}.`]);
+    const note = copyNote(error);
+    if (note !== undefined) return new NotedSource(kept, [note]);
     // Whoever opens it next says what is wrong.
   }
   kept.close();
@@ -76,15 +74,9 @@ function hashIdentity(sha256: string): string {
   return `sha256:${sha256.toLowerCase()}`;
 }
 
-/** No answer, or none for now. */
-function isUnavailable(error: unknown): boolean {
-  if (!(error instanceof PteryxError)) return false;
-  return error.code === "network" || (error.code === "http" && /\b(5\d\d|429)\b/.test(error.message));
-}
-
 /** `address`: where the source is on a server; none where it is at hand. */
 async function programOf(source: OpenSource, address: string | undefined, options: GgufOptions): Promise<OpenSource> {
-  const identity = options.sha256 === undefined ? await identityOf(source, address) : hashIdentity(options.sha256);
+  const identity = await identityOf(source, address, options);
   const kept = await findKept(source, identity, options);
   if (kept !== undefined) {
     // A file of the caller's can be compared at hand; what is at an address was, before it was converted.
@@ -111,27 +103,28 @@ async function programOf(source: OpenSource, address: string | undefined, option
   return source.notes.length === 0 ? program : new NotedSource(program, source.notes);
 }
 
-async function findKept(source: OpenSource, identity: string, options: GgufOptions): Promise<OpenSource | undefined> {
-  if (isNode) {
-    if (options.cacheFolder === undefined || identity === "") return undefined;
-    return openNodeEntry(options.cacheFolder, source.name, identity, kTag);
-  }
-  return options.cache && identity !== "" ? openEntry(source.name, "conversion", { identity, tag: kTag }) : undefined;
+async function findKept(source: OpenSource, identity: string, { cacheFolder }: GgufOptions): Promise<OpenSource | undefined> {
+  if (identity === "") return undefined;
+  return isNode ? openNodeEntry(cacheFolder!, source.name, identity, kTag) : openEntry(source.name, "conversion", { identity, tag: kTag });
 }
 
 async function createWriter(source: OpenSource, identity: string, expectedBytes: number, options: GgufOptions): Promise<EntryWriter> {
-  if (isNode) {
-    return createNodeEntry({ folder: identity === "" ? undefined : options.cacheFolder, name: source.name, identity, tag: kTag, version: CONVERTER_VERSION });
-  }
-  return createEntry(source.name, "conversion", { identity, tag: kTag, expectedBytes, keep: options.cache && identity !== "" });
+  const keep = identity !== "";
+  if (isNode) return createNodeEntry({ folder: keep ? options.cacheFolder : undefined, name: source.name, identity, tag: kTag, version: CONVERTER_VERSION });
+  return createEntry(source.name, "conversion", { identity, tag: kTag, expectedBytes, keep });
 }
 
 /**
- * What tells one content from another: what the source says, or where that is nothing, its size and its first bytes. Empty for what is on a server that
- * says nothing of versions: a conversion of it is not kept.
+ * What tells one content from another: what the source says, or where that is nothing, all of its bytes. Empty where a conversion is not kept: without
+ * a cache, and of what is on a server that says nothing of versions.
  */
-async function identityOf(source: OpenSource, address: string | undefined): Promise<string> {
+async function identityOf(source: OpenSource, address: string | undefined, { sha256, cache, cacheFolder }: GgufOptions): Promise<string> {
+  if (isNode ? cacheFolder === undefined : !cache) return "";
+  if (sha256 !== undefined) return hashIdentity(sha256);
   if (source.identity !== "" || address !== undefined) return source.identity;
-  const head = await source.read(0, Math.min(source.size, kHeadBytes));
-  return `head:${new Sha256().update(head).hex()}:${source.size}`;
+  // Pages without HTTPS have neither Web Crypto nor a cache, which the writer says.
+  if (!crypto.subtle) return "unknown";
+  const hash = new Sha256();
+  for await (const block of blocksOf(source)) hash.update(new Uint8Array(await crypto.subtle.digest("SHA-256", block as Uint8Array<ArrayBuffer>)));
+  return `blocks:${hash.hex()}`;
 }

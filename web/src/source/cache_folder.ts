@@ -144,8 +144,7 @@ export class CacheFolder {
 
   /** Removes those folders of a key that no tab uses. */
   async removeUnused(key: string, which: (folder: { name: string; record: FolderRecord }) => boolean): Promise<void> {
-    const held = await heldLocks();
-    for (const folder of await this.records(key)) if (!held?.has(lockName(folder.name)) && which(folder)) await this.remove(folder.name);
+    for (const { name } of (await this.records(key)).filter(which)) await ifUnused(name, () => this.remove(name));
   }
 
   /** Removes a folder, its record first: what another tab keeps open goes with the next sweep. */
@@ -162,11 +161,13 @@ export class CacheFolder {
   }
 
   async #sweep(): Promise<void> {
-    const held = await heldLocks();
-    if (!held) return;
+    if (!globalThis.navigator?.locks) return;
     for await (const [name, handle] of this.handle.entries()) {
-      if (handle.kind !== "directory" || held.has(lockName(name))) continue;
-      if (!(await readRecord(handle as FileSystemDirectoryHandle))) await this.handle.removeEntry(name, { recursive: true }).catch(() => undefined);
+      const isLeft = async (): Promise<boolean> => handle.kind === "directory" && !(await readRecord(handle as FileSystemDirectoryHandle));
+      const remove = async (): Promise<void> => {
+        if (await isLeft()) await this.handle.removeEntry(name, { recursive: true }).catch(() => undefined);
+      };
+      if (await isLeft()) await ifUnused(name, remove);
     }
   }
 }
@@ -209,7 +210,9 @@ async function holdLock(folder: string): Promise<() => Promise<void>> {
   });
 }
 
-async function heldLocks(): Promise<Set<string> | undefined> {
-  const query = await globalThis.navigator?.locks?.query().catch(() => undefined);
-  return query && new Set((query.held ?? []).map((lock) => lock.name ?? ""));
+/** Does something with a folder while no tab uses it, or nothing where one does. */
+async function ifUnused(folder: string, task: () => Promise<void>): Promise<void> {
+  const locks = globalThis.navigator?.locks;
+  if (!locks) return task();
+  await locks.request(lockName(folder), { ifAvailable: true }, (lock) => lock && task());
 }

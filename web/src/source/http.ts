@@ -44,6 +44,12 @@ export function sameVersion(a: Version, b: Version): boolean {
   return !(a.modified && b.modified) || a.modified === b.modified;
 }
 
+/** Of one version of what is at an address; empty where nothing tells it from others. */
+export function versionIdentity(url: string, { etag, modified }: Version, size: number | string, sha256 = ""): string {
+  const version = etag || modified || sha256;
+  return version === "" ? "" : `url:${url}:${version}:${size}`;
+}
+
 export interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
   /** Asks for the whole. */

@@ -2,7 +2,7 @@
 import { PteryxError } from "../errors.js";
 import { BLOCK_BYTES, BlockReader, RecentBlocks, blockCount, blockLength, firstMissing, presentBytes, type BlockStore } from "./blocks.js";
 import { Turns, cancelled, throwIfAborted } from "./cancel.js";
-import { HttpStream, type Answer, type Remote } from "./http.js";
+import { HttpStream, versionIdentity, type Answer, type Remote } from "./http.js";
 import { Sha256 } from "./sha256.js";
 import { checkRange, checkSha256, gather, verifySha256, type OpenSource } from "./source.js";
 
@@ -68,9 +68,7 @@ export class HttpSource implements OpenSource {
     this.name = options.remote.url;
     this.size = options.remote.size;
     this.notes = options.notes;
-    const { etag, modified } = options.remote.version;
-    const version = etag || modified || options.sha256 || "";
-    this.identity = version === "" ? "" : `url:${this.name}:${version}:${this.size}`;
+    this.identity = versionIdentity(this.name, options.remote.version, this.size, options.sha256);
     options.signal?.addEventListener("abort", this.#abort);
     if (options.signal?.aborted) this.#abort();
     // Servers that send only the whole are read from the start in any case.
@@ -139,7 +137,7 @@ export class HttpSource implements OpenSource {
     } else if (this.#options.sha256 && this.#hash) {
       // Nothing is kept: what came in order is hashed already, otherwise it comes once more.
       if (this.#hash.position === this.size) checkSha256(this.name, this.#options.sha256, this.#hash.sha.hex());
-      else await verifySha256(this, this.#options.sha256, this.#end.signal);
+      else await verifySha256(this, this.#options.sha256);
     }
   }
 
@@ -218,7 +216,7 @@ export class HttpSource implements OpenSource {
   #step(wanted: number): Promise<void> {
     return this.#steps.run(async () => {
       this.#throwIfEnded();
-      if (this.#store?.has(wanted) || this.#recent.get(wanted)) return;
+      if (this.#store ? this.#store.has(wanted) : this.#recent.get(wanted)) return;
       const target = this.#store ? Math.min(firstMissing(this.#store), wanted) : wanted;
       // Without a store, a block that comes soon is waited for; without ranges, any that comes later.
       const before = target - (this.#receiving?.index ?? Infinity);
@@ -237,33 +235,34 @@ export class HttpSource implements OpenSource {
     this.#stream = new HttpStream(this.#remote, index * BLOCK_BYTES, last, this.#end.signal, answer);
     this.#startBlock(index);
   }
+  #closeStream(): void {
+    this.#stream?.close();
+    this.#stream = undefined;
+    this.#receiving = undefined;
+  }
   #startBlock(index: number): void {
     this.#receiving = { index, bytes: new Uint8Array(blockLength(this.size, index)), filled: 0 };
   }
 
   async #receive(): Promise<void> {
     const stream = this.#stream!;
-    let some = await this.#nextOf(stream);
-    while (some.length > 0) {
-      const block = this.#receiving!;
-      const taken = some.subarray(0, block.bytes.length - block.filled);
-      block.bytes.set(taken, block.filled);
-      block.filled += taken.length;
-      some = some.subarray(taken.length);
-      if (block.filled === block.bytes.length && !(await this.#finishBlock(stream, block))) return;
-    }
-    this.#report();
-  }
-  async #nextOf(stream: HttpStream): Promise<Uint8Array> {
     try {
-      return await stream.next();
+      for (let some = await stream.next(); some.length > 0;) {
+        this.#throwIfEnded();
+        const block = this.#receiving!;
+        const taken = some.subarray(0, block.bytes.length - block.filled);
+        block.bytes.set(taken, block.filled);
+        block.filled += taken.length;
+        some = some.subarray(taken.length);
+        if (block.filled === block.bytes.length && !(await this.#finishBlock(stream, block))) return;
+      }
     } catch (error) {
-      // What was received of this block is not continued by another stream.
-      this.#stream = undefined;
-      this.#receiving = undefined;
-      if (this.#end.signal.aborted) this.#throwIfEnded();
+      // What is left of these bytes is lost, and what was received of this block is not continued by another stream.
+      this.#closeStream();
+      this.#throwIfEnded();
       throw error;
     }
+    this.#report();
   }
 
   /** Keeps a received block. `false`: the stream is not used any more. */
@@ -278,9 +277,7 @@ export class HttpSource implements OpenSource {
     // In the stream's way lies a block that is there: a stream to the end of a server with ranges is given up, one without is read on.
     const there = !last && this.#store?.has(next) === true && this.#remote.ranges;
     if (last || there) {
-      stream.close();
-      this.#stream = undefined;
-      this.#receiving = undefined;
+      this.#closeStream();
       this.#report();
       return false;
     }

@@ -3,7 +3,7 @@ import { PteryxError } from "../errors.js";
 import { BLOCK_BYTES, MemoryBlocks, firstMissing, presentBytes, type BlockStore } from "./blocks.js";
 import { requireRoom } from "./cache.js";
 import { CacheFolder, type CachedFile } from "./cache_folder.js";
-import { HttpError, kRetry, request, sameVersion, type Answer, type Remote, type RequestOptions, type RetryOptions, type Version } from "./http.js";
+import { HttpError, kRetry, request, sameVersion, versionIdentity, type Answer, type Remote, type RequestOptions, type RetryOptions, type Version } from "./http.js";
 import { HttpSource, needsRanges, receiveAll } from "./http_source.js";
 import type { OpenSource } from "./source.js";
 
@@ -52,8 +52,9 @@ async function open(url: string, options: UrlOptions, notes: string[], folder?: 
   try {
     answer = await firstAnswer(url, options, kept, complete);
   } catch (error) {
-    if (!kept || !complete || !unavailable(error)) throw error;
-    notes.push(`The copy in the cache is used, which may be out of date: ${(error as Error).message}.`);
+    const note = copyNote(error);
+    if (!kept || !complete || note === undefined) throw error;
+    notes.push(note);
     return fromCache(url, kept, options, notes);
   }
   try {
@@ -68,10 +69,18 @@ async function open(url: string, options: UrlOptions, notes: string[], folder?: 
   }
 }
 
-/** Whether a complete copy is better than this. */
-function unavailable(error: unknown): boolean {
-  if (error instanceof HttpError) return error.status >= 500 || error.status === 429;
-  return error instanceof PteryxError && error.code === "network";
+/** What is said where a complete copy is used because of this; `undefined`: a copy is not better. */
+export function copyNote(error: unknown): string | undefined {
+  const unavailable = error instanceof HttpError ? error.status >= 500 || error.status === 429 : error instanceof PteryxError && error.code === "network";
+  return unavailable ? `The copy in the cache is used, which may be out of date: ${(error as Error).message}.` : undefined;
+}
+
+/** Whether an address still has what a source of this identity was opened from. Asks for no more than that takes. Rejects as `openUrl` does. */
+export async function isCurrent(url: string, identity: string, options: UrlOptions): Promise<boolean> {
+  const answer = await firstAnswer(url, options, undefined, true);
+  answer.body.cancel().catch(() => undefined);
+  // Without a size from the server, the version alone is compared.
+  return identity === versionIdentity(url, answer.version, answer.total ?? /\d*$/.exec(identity)![0]);
 }
 
 /**

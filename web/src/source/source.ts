@@ -28,13 +28,15 @@ export function checkRange(source: ByteSource, offset: number, size: number): vo
   throw new PteryxError("internal", `${source.name}: read of ${size} bytes at ${offset} is outside of its ${source.size} bytes`);
 }
 
+/** All bytes of a source in order. */
+export async function* blocksOf(source: ByteSource): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < source.size; at += BLOCK_BYTES) yield source.read(at, Math.min(BLOCK_BYTES, source.size - at));
+}
+
 /** Reads all of a source in order and compares. Rejects with the code `invalid-program`. */
-export async function verifySha256(source: ByteSource, expected: string, signal?: AbortSignal): Promise<void> {
+export async function verifySha256(source: ByteSource, expected: string): Promise<void> {
   const hash = new Sha256();
-  for (let at = 0; at < source.size; at += BLOCK_BYTES) {
-    throwIfAborted(source.name, signal);
-    hash.update(await source.read(at, Math.min(BLOCK_BYTES, source.size - at)));
-  }
+  for await (const block of blocksOf(source)) hash.update(block);
   checkSha256(source.name, expected, hash.hex());
 }
 
@@ -62,7 +64,7 @@ export abstract class LocalSource implements OpenSource {
 
   beginDownload(): void {}
   async complete(): Promise<void> {
-    if (this.sha256) await verifySha256(this, this.sha256, this.signal);
+    if (this.sha256) await verifySha256(this, this.sha256);
   }
   close(): void {
     this.closed = true;
