@@ -1,7 +1,8 @@
 // node bench/web.mjs MODEL.pte: measures the npm package of web/dist with a language model, in Node and in Chromium.
 //   --gguf MODEL.gguf --wllama FOLDER   the same model with wllama, beside it: FOLDER has node_modules/@wllama/wllama
 //   --tokens N    of each text (64)     --device cpu,gpu    in Chromium (cpu)     --repeat N    the best of so many (3)
-// Figures mean something on a machine that does nothing else. SPDX-License-Identifier: BSD-3-Clause
+// Times are from the import of the package on, whose files and model a server on this machine has: on a first visit nothing is cached, after a
+// reload everything is. Rates are of the latter. Figures mean something on a machine that does nothing else. SPDX-License-Identifier: BSD-3-Clause
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -9,6 +10,7 @@ import { parseArgs } from "node:util";
 
 const root = fileURLToPath(new URL("../", import.meta.url));
 const { launchBrowser } = await import("../web/tests/support/browser.mjs");
+const { forget } = await import("../web/tests/support/page.mjs");
 const { startServer } = await import("../web/tests/support/server.mjs");
 
 const { values, positionals } = parseArgs({
@@ -27,118 +29,139 @@ const tokens = Number(values.tokens);
 const repeat = Number(values.repeat);
 const prompt = "The history of the steam engine begins";
 
-const columns = ["what", "load to first token", "prompt", "decode", "script", "heap"];
+const kTimes = ["until loaded", "until the first token"];
+const kRates = ["prompt", "decode", "script", "heap"];
 const report = (row) => console.log(row.join(" | "));
 const seconds = (ms) => `${(ms / 1000).toFixed(2)} s`;
 const mebibytes = (bytes) => `${(bytes / 2 ** 20).toFixed(0)} MiB`;
+const rate = (perSecond) => (perSecond ? `${perSecond.toFixed(1)} tokens/s` : "-");
+const times = (m) => [seconds(m.loadMs), seconds(m.firstMs)];
+const threadsOf = (count) => `CPU, ${count} thread${count === 1 ? "" : "s"}`;
 
-/** Loads, generates `repeat` times, and gives the first load's time to the first token and the best of the rest. */
-async function measure({ load, name, options, tokens, repeat, prompt }) {
+/**
+ * Imports the package, loads, and generates `repeat` times; then waits for `atEnd`. Gives the time of the load, that to the first token, both from
+ * the import on, and the best of the rest.
+ */
+async function measure({ load, name, options, tokens, repeat, prompt, atEnd = async () => undefined }) {
   const began = performance.now();
   const model = await load(name, options);
-  let first = 0;
+  const loadMs = performance.now() - began;
+  let firstMs = 0;
   const results = [];
   for (let i = 0; i < repeat; ++i) {
     // Each text has a prompt of its own, which is read as a whole.
     const generation = model.generate(i === 0 ? prompt : `${i}. ${prompt}`, { maxTokens: tokens, ignoreEnd: true, temperature: 0 });
-    for await (const _piece of generation) first ||= performance.now() - began;
+    for await (const _piece of generation) firstMs ||= performance.now() - began;
     results.push(await generation.result);
   }
   const { heapBytes, kind } = await model.device();
   const { threads } = model.info;
+  await atEnd();
   await model.dispose();
-  const best = (rate) => Math.max(...results.map(rate));
+  const best = (of) => Math.max(...results.map(of));
   return {
-    first, heapBytes, kind, threads,
+    loadMs, firstMs, heapBytes, kind, threads,
     promptRate: best((r) => (1000 * (r.promptTokens - r.cachedTokens)) / r.promptMs),
     rate: best((r) => (1000 * (r.newTokens - 1)) / r.decodeMs),
     scriptMs: Math.min(...results.map((r) => r.hostMsPerToken)),
-    text: results[0].text,
   };
 }
-function reportOurs(where, m) {
-  const name = m.kind === "gpu" ? "GPU" : `CPU, ${m.threads} thread${m.threads === 1 ? "" : "s"}`;
-  // On the CPU the module computes in the script's time.
-  const script = m.kind === "gpu" ? `${m.scriptMs.toFixed(2)} ms/token` : "-";
-  report([`${where}: pteryx, ${name}`, seconds(m.first), `${m.promptRate.toFixed(1)} tokens/s`, `${m.rate.toFixed(1)} tokens/s`, script, mebibytes(m.heapBytes)]);
-}
+/** On the CPU the module computes in the script's time. */
+const rates = (m) => [rate(m.promptRate), rate(m.rate), m.kind === "gpu" ? `${m.scriptMs.toFixed(2)} ms/token` : "-", mebibytes(m.heapBytes)];
 
 async function inNode() {
-  const { loadModel } = await import(pathToFileURL(resolve(root, "web/dist/node.js")).href);
-  for (const threads of [1, 2])
-    reportOurs("Node", await measure({ load: loadModel, name: path, options: { device: "cpu", threads }, tokens, repeat, prompt }));
+  report(["Node", ...kTimes, ...kRates]);
+  const load = async (...call) => (await import(pathToFileURL(resolve(root, "web/dist/node.js")).href)).loadModel(...call);
+  for (const threads of [1, 2]) {
+    const m = await measure({ load, name: path, options: { device: "cpu", threads }, tokens, repeat, prompt });
+    report([`pteryx, ${threadsOf(m.threads)}`, ...times(m), ...rates(m)]);
+  }
 }
 
+/** Runs `task` in a page that was never visited, and again after a reload; `look` adds what the page itself cannot tell. */
+async function visitTwice(server, browser, task, call, look = async () => ({})) {
+  await forget(browser, server.origin);
+  const page = await browser.open(`${server.origin}/web/tests/support/blank.html`);
+  const visit = async (count) => ({ ...(await page.evaluate(task, { ...call, tokens, prompt, repeat: count })), ...(await look(page)) });
+  try {
+    const first = await visit(1);
+    await page.reload();
+    return { first, reloaded: await visit(repeat) };
+  } finally {
+    await page.close();
+  }
+}
+const reportVisits = (name, { first, reloaded }) => report([name, ...times(first), ...times(reloaded), ...rates(reloaded)]);
+
 async function inChromium(server, browser) {
-  const at = `${server.origin}/web/tests/support/blank.html`;
-  const run = async (options) => {
-    const page = await browser.open(at);
-    try {
-      return await page.evaluate(async (call) => {
-        const { loadModel } = await import("/web/dist/index.js");
-        const { default: measureHere } = await import("/measure.js");
-        return measureHere({ ...call, load: loadModel });
-      }, { name: "/model.pte", options, tokens, repeat, prompt });
-    } finally {
-      await page.close();
-    }
+  const ours = async (call) => {
+    const { default: measureHere } = await import("/measure.js");
+    const engine = () => import("/web/dist/index.js");
+    const isKept = async () => (await (await engine()).cache.list()).every((entry) => entry.complete);
+    return measureHere({
+      ...call,
+      load: async (...what) => (await engine()).loadModel(...what),
+      atEnd: async () => {
+        while (!(await isKept())) await new Promise((done) => setTimeout(done, 20));
+      },
+    });
   };
   for (const device of values.device.split(",")) {
     for (const threads of device === "cpu" ? [1, 2] : [1]) {
-      await run({ device, threads }); // leaves the model in the cache
-      reportOurs("Chromium", await run({ device, threads }));
+      const visits = await visitTwice(server, browser, ours, { name: "/model.pte", options: { device, threads } });
+      reportVisits(`pteryx, ${visits.first.kind === "gpu" ? "GPU" : threadsOf(visits.first.threads)}`, visits);
     }
   }
 }
 
-/** wllama in the same browser; its model is a Blob, which is what its cache gives it. */
+/** wllama in the same browser, with its own cache. */
 async function withWllama(server, browser) {
-  for (const threads of [1, 2]) {
-    const page = await browser.open(`${server.origin}/wllama.html`);
-    try {
-      const m = await page.evaluate(async ([call, count]) => {
-        const { Wllama } = await import("/wllama/esm/index.js");
-        const blob = await (await fetch("/model.gguf")).blob();
-        const began = performance.now();
-        const wllama = new Wllama({ default: "/wllama/esm/wasm/wllama.wasm" });
-        await wllama.loadModel([blob], { n_threads: count, n_ctx: 1024, n_gpu_layers: 0 });
-        let first = 0;
-        let rate = 0;
-        for (let i = 0; i < call.repeat; ++i) {
-          let firstOfText = 0;
-          let pieces = 0;
-          const stream = await wllama.createCompletion({ prompt: i === 0 ? call.prompt : `${i}. ${call.prompt}`, max_tokens: call.tokens, temperature: 0, ignore_eos: true, stream: true });
-          for await (const _chunk of stream) {
-            first ||= performance.now() - began;
-            firstOfText ||= performance.now();
-            ++pieces;
-          }
-          rate = Math.max(rate, (1000 * (pieces - 1)) / (performance.now() - firstOfText));
-        }
-        await wllama.exit();
-        return { first, rate };
-      }, [{ tokens, repeat, prompt }, threads]);
-      report([`Chromium: wllama, CPU, ${threads} thread${threads === 1 ? "" : "s"}`, seconds(m.first), "-", `${m.rate.toFixed(1)} tokens/s`, "-", "-"]);
-    } finally {
-      await page.close();
+  const theirs = async (call) => {
+    const began = performance.now();
+    const { Wllama } = await import("/wllama/esm/index.js");
+    const wllama = new Wllama({ default: "/wllama/esm/wasm/wllama.wasm" }, { suppressNativeLog: true });
+    await wllama.loadModelFromUrl(new URL("/model.gguf", location.href).href, { n_threads: call.threads, n_ctx: 1024, n_gpu_layers: 0 });
+    const loadMs = performance.now() - began;
+    let [firstMs, best, promptRate] = [0, 0, 0];
+    for (let i = 0; i < call.repeat; ++i) {
+      let [firstOfText, pieces] = [0, 0];
+      const stream = await wllama.createCompletion({
+        prompt: i === 0 ? call.prompt : `${i}. ${call.prompt}`, max_tokens: call.tokens, temperature: 0, ignore_eos: true, stream: true,
+      });
+      for await (const { timings } of stream) {
+        firstMs ||= performance.now() - began;
+        firstOfText ||= performance.now();
+        ++pieces;
+        promptRate = Math.max(promptRate, timings?.prompt_per_second ?? 0);
+      }
+      best = Math.max(best, (1000 * (pieces - 1)) / (performance.now() - firstOfText));
     }
-  }
+    return { loadMs, firstMs, rate: best, promptRate };
+  };
+  const heap = async (page) => ({ heapBytes: await page.workers()[0].evaluate("heapBytes()") });
+  for (const threads of [1, 2]) reportVisits(`wllama, ${threadsOf(threads)}`, await visitTwice(server, browser, theirs, { threads }, heap));
 }
 
-console.log(columns.join(" | "));
 await inNode();
-const isolation = { "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp", "Cross-Origin-Resource-Policy": "same-origin" };
-const server = await startServer({ root, headers: isolation });
-server.file("/model.pte", { body: await readFile(path) });
+report(["Chromium", ...kTimes.map((what) => `first visit: ${what}`), ...kTimes.map((what) => `reload: ${what}`), ...kRates]);
+const headers = {
+  "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp", "Cross-Origin-Resource-Policy": "same-origin",
+  "Cache-Control": "max-age=3600",
+};
+const server = await startServer({ root, headers });
+const model = async (file) => ({ body: await readFile(file), headers: { "Cache-Control": "no-cache" } }); // each library has a cache for them
+server.file("/model.pte", await model(path));
 server.file("/measure.js", { body: Buffer.from(`export default ${measure}`), type: "text/javascript" });
 const browser = await launchBrowser({ webgpu: values.device.includes("gpu") });
 try {
   await inChromium(server, browser);
   if (values.gguf && values.wllama) {
     const folder = resolve(values.wllama, "node_modules/@wllama/wllama");
-    server.file("/model.gguf", { body: await readFile(values.gguf) });
-    server.file("/wllama.html", { body: Buffer.from("<!doctype html><title>wllama</title>"), type: "text/html" });
-    server.file("/wllama/esm/index.js", { body: await readFile(`${folder}/esm/index.js`), type: "text/javascript" });
+    server.file("/model.gguf", await model(values.gguf));
+    // Its worker is made to tell how large its heap is, which the library does not.
+    const script = await readFile(`${folder}/esm/index.js`, "utf8");
+    const telling = script.replace("let Module = null;", "$& globalThis.heapBytes = () => Module.wasmMemory.buffer.byteLength;");
+    server.file("/wllama/esm/index.js", { body: Buffer.from(telling), type: "text/javascript" });
     server.file("/wllama/esm/wasm/wllama.wasm", { body: await readFile(`${folder}/esm/wasm/wllama.wasm`), type: "application/wasm" });
     await withWllama(server, browser);
   }
