@@ -14,6 +14,7 @@ before(async () => {
 after(() => site?.close());
 beforeEach(async () => {
   await site.forget();
+  await site.inWorker(null);
   site.server.file("/chat.pte", { body: program });
   site.server.clearLog();
 });
@@ -131,6 +132,37 @@ test("no room in the browser's storage: how much is needed, and a load without t
   await page.getByRole("button", { name: "Change model" }).click();
   await chat.load(page, "chat.pte");
   await page.locator(".cache li", { hasText: "chat.pte" }).waitFor({ state: "attached" });
+  await page.close();
+});
+
+test("a model that was unloaded for one that has no room either: the page is as before the first", async () => {
+  await site.inWorker(() => addEventListener("message", (event) => {
+    const { id, name, args } = event.data;
+    if (name !== "load" || !args[0].input.endsWith("large.pte")) return;
+    event.stopImmediatePropagation();
+    postMessage({ id, error: { code: "out-of-memory", message: "large.pte: 9000000000 bytes do not fit" } });
+  }));
+  const name = "A-Model-Whose-Name-Is-Wider-Than-A-Phone-135M-Instruct-Q4_K_M.pte";
+  site.server.file(`/${name}`, { body: program });
+  const page = await site.open();
+  await page.setViewportSize({ width: 360, height: 740 });
+  await chat.load(page, name);
+  await chat.ready(page);
+  await page.getByRole("button", { name: "Change model" }).click();
+  await chat.load(page, "large.pte");
+  const { card } = await failure(page, ".outcome");
+  await screenshot(page, "failure-out-of-memory-phone");
+  assert.ok(await card.evaluate((element) => element.scrollWidth <= element.clientWidth), "the name fits on the button");
+  const unload = card.getByRole("button", { name: `Unload ${name} and try again` });
+  await unload.click();
+  await unload.waitFor({ state: "detached" });
+  assert.equal((await failure(page, ".outcome")).code, "out-of-memory");
+  assert.ok(await page.locator(".bar").isHidden());
+  assert.ok(await page.getByRole("heading", { name: "Chat with a model of your own" }).isVisible());
+  assert.equal(await page.getByLabel("Your message").getAttribute("placeholder"), "Load a model first");
+  await page.locator(".cache li").getByRole("button", { name: `Load ${name}` }).click();
+  await chat.ready(page);
+  assert.deepEqual(page.problems, []);
   await page.close();
 });
 

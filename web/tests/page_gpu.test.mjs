@@ -142,31 +142,75 @@ test("a new chat while the GPU restarts: progress stays in sight, and nothing is
   await page.close();
 });
 
-test("a GPU without memory: said as such, and the CPU is offered", async () => {
-  await site.inWorker(() => {
-    // The GPU has no room for the first large buffer, as the browser would say it.
-    const pop = GPUDevice.prototype.popErrorScope;
-    const scopes = new WeakMap();
-    const push = GPUDevice.prototype.pushErrorScope;
-    GPUDevice.prototype.pushErrorScope = function (kind) {
-      scopes.set(this, [...(scopes.get(this) ?? []), kind]);
-      return push.call(this, kind);
-    };
-    GPUDevice.prototype.popErrorScope = async function () {
-      const kind = scopes.get(this).pop();
-      const error = await pop.call(this);
-      return kind === "out-of-memory" ? new GPUOutOfMemoryError("Failed to allocate memory for a buffer") : error;
-    };
+/** In the worker: the GPU has memory for one, which is whoever holds the lock "GPU memory"; others are told no as the browser would say it. */
+const memoryForOne = () => {
+  let mine;
+  let free;
+  const take = () => new Promise((resolve) => {
+    void navigator.locks.request("GPU memory", { ifAvailable: true }, (lock) => {
+      resolve(lock !== null);
+      return lock && new Promise((release) => (free = release));
+    });
   });
+  const { pushErrorScope, popErrorScope, destroy } = GPUDevice.prototype;
+  const scopes = new WeakMap();
+  GPUDevice.prototype.pushErrorScope = function (kind) {
+    scopes.set(this, [...(scopes.get(this) ?? []), kind]);
+    return pushErrorScope.call(this, kind);
+  };
+  GPUDevice.prototype.popErrorScope = async function () {
+    const kind = scopes.get(this).pop();
+    const error = await popErrorScope.call(this);
+    if (kind !== "out-of-memory" || (await (mine ??= take()))) return error;
+    return new GPUOutOfMemoryError("Failed to allocate memory for a buffer");
+  };
+  GPUDevice.prototype.destroy = function () {
+    free?.();
+    return destroy.call(this);
+  };
+};
+
+test("a GPU without memory: said as such, and the CPU is offered", async () => {
+  await site.inWorker(memoryForOne);
   const page = await site.open();
+  await page.evaluate(() => void navigator.locks.request("GPU memory", () => new Promise(() => undefined)));
   await chat.load(page, "chat.pte", "gpu");
   const { code, text, card } = await failure(page, ".outcome", 60_000);
   assert.equal(code, "out-of-memory");
   assert.match(text, /no memory is left on the GPU/);
+  assert.equal(await card.getByRole("button", { name: /^Unload/ }).count(), 0, "no model is in use");
   await screenshot(page, "failure-out-of-memory");
   await card.getByRole("button", { name: "Run on the CPU" }).click();
   await chat.ready(page);
   assert.match(await page.locator(".device-facts").innerText(), /^CPU/);
+  await page.close();
+});
+
+test("a GPU with memory for one model: the model in use makes room for another, which continues the conversation", async () => {
+  site.server.file("/other.pte", { body: program });
+  await site.inWorker(memoryForOne);
+  const page = await site.open();
+  await chat.load(page, "chat.pte", "gpu");
+  await chat.ready(page);
+  await chat.settings(page, { Temperature: 0, "Maximum answer length": 12 });
+  await chat.ask(page, "Hello there");
+  const first = await chat.answer(page);
+  await page.getByRole("button", { name: "Change model" }).click();
+  await chat.load(page, "other.pte");
+  const { code, card } = await failure(page, ".outcome");
+  assert.equal(code, "out-of-memory");
+  await screenshot(page, "failure-out-of-memory-in-use");
+  // Until it is asked to go, the model in use answers.
+  await chat.ask(page, "Are you still there?");
+  await chat.answer(page);
+  await card.getByRole("button", { name: "Unload chat.pte and try again" }).click();
+  await page.locator(".bar strong", { hasText: "other.pte" }).waitFor();
+  assert.match(await page.locator(".device-facts").innerText(), /^google swiftshader/);
+  assert.equal(await page.locator(".answer .markdown").first().innerText(), first);
+  await chat.ask(page, "And you?");
+  assert.ok((await chat.answer(page)).length > 0);
+  assert.equal(await page.locator(".turn").count(), 6);
+  assert.deepEqual(page.problems, []);
   await page.close();
 });
 

@@ -60,6 +60,16 @@ test("a file that is dropped while a model is in use: progress, a way out, and t
   await page.close();
 });
 
+test("a load that waits for the package itself can be cancelled", async () => {
+  site.server.file("/pteryx/index.js", { silent: true });
+  const page = await site.open();
+  await chat.load(page, "chat.pte");
+  await page.getByRole("button", { name: "Cancel" }).click();
+  assert.equal((await failure(page, ".outcome", 5000)).code, "cancelled");
+  await page.close();
+  site.server.remove("/pteryx/index.js");
+});
+
 test("a file that cannot be used is refused in sight of the model in use", async () => {
   const page = await site.open();
   await chat.load(page, "chat.pte");

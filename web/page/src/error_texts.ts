@@ -2,8 +2,11 @@
 
 import type { ErrorCode } from "../../src/errors.ts";
 
-/** What the page offers as a button. `retry` does the same again; `recover` starts the device anew and keeps the conversation. */
-export type Remedy = "retry" | "recover" | "manage-cache" | "inspect" | "use-cpu" | "new-chat" | "without-cache" | "reload";
+/**
+ * What the page offers as a button. `retry` does the same again, `unload` frees the model in use first; `recover` starts the device anew and keeps
+ * the conversation.
+ */
+export type Remedy = "retry" | "recover" | "manage-cache" | "inspect" | "use-cpu" | "new-chat" | "without-cache" | "unload" | "reload";
 
 export interface ErrorText {
   readonly title: string;
@@ -30,8 +33,8 @@ export const kErrorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
   },
   "out-of-memory": {
     title: "Not enough memory",
-    next: "The model needs more than the GPU has left, or a larger buffer than it allows. Run it on the CPU, close other tabs that use the GPU, or use a smaller or more heavily quantised model.",
-    remedies: ["use-cpu", "inspect", "retry"],
+    next: "The model needs more memory than is left, or a larger buffer than the GPU allows. Unload other models or close other tabs, run it on the CPU, or use a smaller or more heavily quantised model.",
+    remedies: ["unload", "use-cpu", "inspect", "retry"],
   },
   wasm: {
     title: "The runtime could not be started",

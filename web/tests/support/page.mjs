@@ -53,19 +53,22 @@ export async function startPage({ headers, ...browserOptions } = {}) {
       server.file("/pteryx/worker.js", { body: Buffer.from(`(${script})();${worker}`), type: "text/javascript" });
     },
     /** Starts over: nothing is kept of earlier visits. */
-    async forget() {
-      const page = await browser.context.newPage();
-      const session = await browser.context.newCDPSession(page);
-      await session.send("Storage.clearDataForOrigin", { origin: server.origin, storageTypes: "all" });
-      await session.send("Network.clearBrowserCache");
-      await page.close();
-    },
+    forget: () => forget(browser, server.origin),
     async close() {
       await browser.close();
       await server.close();
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Clears what a browser keeps of an origin, and its cache of files. */
+export async function forget(browser, origin) {
+  const page = await browser.context.newPage();
+  const session = await browser.context.newCDPSession(page);
+  await session.send("Storage.clearDataForOrigin", { origin, storageTypes: "all" });
+  await session.send("Network.clearBrowserCache");
+  await page.close();
 }
 
 /** Keeps a picture of what is visible. */

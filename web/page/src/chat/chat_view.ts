@@ -14,6 +14,8 @@ import { Recovery } from "./recovery.ts";
 import { SettingsDialog } from "./settings_dialog.ts";
 import { starters } from "./starters.ts";
 
+const kNoModel = "Load a model first";
+
 /** An answer that is being written. */
 interface Writing {
   abort(): void;
@@ -44,6 +46,8 @@ export class ChatView {
     this.panel = new ModelPanel({
       inspect,
       attention: () => this.showPanel(true),
+      inUse: () => this.model && nameOf(this.input),
+      unload: () => this.unload(),
       loaded: (model, input) => {
         session.set("model", typeof input === "string" ? { url: new URL(input, document.baseURI).href } : null);
         void this.use(model, input);
@@ -55,7 +59,7 @@ export class ChatView {
     document.addEventListener("keydown", (event) => {
       if (event.key === "Escape" && this.writing && !view.hidden && !document.querySelector("dialog[open]")) this.stop();
     });
-    this.composer.enable(false, "Load a model first");
+    this.composer.enable(false, kNoModel);
     this.drawTurns();
   }
 
@@ -66,12 +70,25 @@ export class ChatView {
     this.model = model;
     this.input = input;
     this.showPanel(false);
-    this.panel.setTitle("Change model", "");
+    this.panel.showInUse(true);
     // Only text can be asked: without a tokenizer there is nothing to say to the model.
     this.composer.enable(model.info.hasTokenizer, "This model has no tokenizer");
     this.composer.focus();
     this.drawTurns();
     await this.drawBar();
+    await old?.dispose();
+  }
+
+  /** The conversation stays: the next model continues it. */
+  private async unload(): Promise<void> {
+    this.interrupt();
+    this.recovery.clear();
+    const old = this.model;
+    this.model = null;
+    this.bar.hidden = true;
+    this.panel.showInUse(false);
+    this.composer.enable(false, kNoModel);
+    this.drawTurns();
     await old?.dispose();
   }
 

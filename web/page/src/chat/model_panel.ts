@@ -1,6 +1,7 @@
 // Choosing and loading a model. SPDX-License-Identifier: BSD-3-Clause
 
 import type { Model, ModelOptions } from "../../../src/types.ts";
+import { unlessAborted } from "../abort.ts";
 import { el, kDevices, option, select } from "../dom.ts";
 import { loadEngine } from "../engine.ts";
 import { formatBytes } from "../format.ts";
@@ -18,6 +19,16 @@ export interface ModelPanelEvents {
   attention(): void;
   loaded(model: Model, input: PageInput): void;
   inspect(input: PageInput, device: string): void;
+  /** The name of the model in use; null where there is none. */
+  inUse(): string | null;
+  /** Frees what the model in use holds. */
+  unload(): Promise<void>;
+}
+
+interface LoadChoices {
+  /** What Options say, unless told. */
+  readonly device?: string;
+  readonly cache?: boolean;
 }
 
 export class ModelPanel {
@@ -30,7 +41,7 @@ export class ModelPanel {
   private readonly cacheList = new CacheList((input) => void this.load(input));
   private readonly suggestions = new Suggestions((url) => void this.load(url));
   private readonly title = el("h2", { id: "model-title" });
-  private readonly lead = el("p", { class: "lead" });
+  private readonly lead = el("p", { class: "lead" }, "It runs in this browser. Nothing you write leaves your machine.");
   private tokenizer: File | null = null;
   private running: AbortController | null = null;
   readonly element: HTMLElement;
@@ -55,13 +66,13 @@ export class ModelPanel {
         el("div", { class: "option" }, el("span", {}, "Tokenizer"), this.tokenizerName, el("button", { type: "button", onclick: () => this.pickTokenizer() }, "Choose"))));
     this.element = el("section", { class: "model-panel", id: "model-panel", "aria-labelledby": "model-title" },
       this.title, this.lead, this.outcome, this.suggestions.element, this.chooser, this.cacheList.element);
-    this.setTitle("Chat with a model of your own", "It runs in this browser. Nothing you write leaves your machine.");
+    this.showInUse(false);
   }
 
-  setTitle(title: string, lead: string): void {
-    this.title.textContent = title;
-    this.lead.textContent = lead;
-    this.lead.hidden = lead === "";
+  /** The panel's title: it is for a first model, or for another one. */
+  showInUse(inUse: boolean): void {
+    this.title.textContent = inUse ? "Change model" : "Chat with a model of your own";
+    this.lead.hidden = inUse;
   }
 
   refresh(): void {
@@ -103,7 +114,8 @@ export class ModelPanel {
   }
 
   /** Loads in place of what is loading; an error is shown in the panel. True where the model is in use now. */
-  async load(input: PageInput, { device = this.device.value, cache = true } = {}): Promise<boolean> {
+  async load(input: PageInput, choices: LoadChoices = {}, unload = false): Promise<boolean> {
+    const { device = this.device.value, cache = true } = choices;
     this.running?.abort();
     const controller = (this.running = new AbortController());
     const name = nameOf(input);
@@ -115,7 +127,8 @@ export class ModelPanel {
     this.events.attention();
     announce(`Loading ${name}`);
     try {
-      const { loadModel } = await loadEngine();
+      if (unload) await progress.waitFor(`Unloading ${this.events.inUse()}`, this.events.unload(), controller.signal);
+      const { loadModel } = await unlessAborted(loadEngine(), controller.signal);
       const model = await loadModel(packageInput(input), { ...this.options(controller.signal, progress), device: device as "auto" | "gpu" | "cpu", cache });
       if (controller.signal.aborted) {
         await model.dispose();
@@ -126,7 +139,7 @@ export class ModelPanel {
       this.events.loaded(model, input);
       return true;
     } catch (error) {
-      if (this.running === controller) this.fail(error, input, device);
+      if (this.running === controller) this.fail(error, input, choices);
       return false;
     } finally {
       if (this.running === controller) this.reset();
@@ -142,15 +155,18 @@ export class ModelPanel {
     };
   }
 
-  private fail(error: unknown, input: PageInput, device: string): void {
-    const again = (): void => void this.load(input);
+  private fail(error: unknown, input: PageInput, choices: LoadChoices): void {
+    const { device = this.device.value } = choices;
+    const again = (other: LoadChoices = {}, unload = false): void => void this.load(input, { ...choices, ...other }, unload);
+    const inUse = this.events.inUse();
     this.outcome.replaceChildren(errorCard(error, {
-      retry: again,
-      ...(mayUseGpu(device) && { "use-cpu": () => void this.load(input, { device: "cpu" }) }),
-      "without-cache": () => void this.load(input, { cache: false }),
+      retry: () => again(),
+      ...(inUse !== null && { unload: () => again({}, true) }),
+      ...(mayUseGpu(device) && { "use-cpu": () => again({ device: "cpu" }) }),
+      "without-cache": () => again({ cache: false }),
       inspect: () => this.events.inspect(input, device),
       "manage-cache": () => document.getElementById("cache-title")?.focus(),
-    }));
+    }, { unload: `Unload ${inUse} and try again` }));
     if (typeof input === "string") this.address.value = input;
   }
 

@@ -54,7 +54,7 @@ export class InputCard {
   }
 
   get wantsPicture(): boolean {
-    return this.info.kind === "tensor" && imageShape(this.shape()) !== null;
+    return this.info.kind === "tensor" && imageShape(this.info.dims ?? []) !== null;
   }
 
   get isEmpty(): boolean {
@@ -103,13 +103,15 @@ export class InputCard {
     if (!this.dims) return [...bounds];
     const dims = this.dims.value.split(/[\s,x×[\]]+/).filter(Boolean).map(Number);
     const fits = dims.length === bounds.length && dims.every((dim, i) => Number.isInteger(dim) && dim >= 0 && dim <= bounds[i]!);
-    if (!fits) throw new Error(`the shape must be ${bounds.length} whole numbers of at most ${formatDims(bounds)}`);
+    if (!fits) throw new Error(`Shape must be ${bounds.length} whole numbers of at most ${formatDims(bounds)}`);
     return dims;
   }
 
   private pictureTensor(dims: readonly number[]): Tensor {
     if (!this.picture) throw new Error("no image is chosen");
-    const { width, height } = imageShape(dims)!;
+    const shape = imageShape(dims);
+    if (!shape) throw new Error(`${formatDims(dims)} is not the shape of a picture`);
+    const { width, height } = shape;
     this.preview.width = width;
     this.preview.classList.toggle("small", width < 160);
     this.preview.height = height;
@@ -128,13 +130,15 @@ export class InputCard {
     if (this.info.kind !== "tensor") return this.body.replaceChildren(el("p", {}, `Always ${String(this.info.value ?? "none")}.`));
     const choose = (accept: string): HTMLElement =>
       el("button", { type: "button", onclick: () => pickFiles({ accept }, ([file]) => file && void this.take(file).catch((error: Error) => this.problem(error.message))) }, "Choose a file");
+    let wrong = "";
+    try {
+      const dims = this.shape();
+      if (this.source.value === "image" && this.picture) this.pictureTensor(dims);
+    } catch (error) {
+      wrong = (error as Error).message;
+    }
     if (this.source.value === "image") {
-      this.preview.hidden = !this.picture;
-      try {
-        if (this.picture) this.pictureTensor(this.shape());
-      } catch {
-        // The shape is not finished yet; running says what is wrong with it.
-      }
+      this.preview.hidden = !this.picture || wrong !== "";
       this.body.replaceChildren(
         el("p", {}, choose("image/*"), " or drop or paste one."),
         this.preview, el("div", { class: "options" }, this.normalisation, this.order, this.fit));
@@ -142,9 +146,12 @@ export class InputCard {
       this.body.replaceChildren(el("p", {}, choose(".npy"), " ", this.file ? `${this.fileName}: ${this.file.dtype} ${formatDims(this.file.dims)}` : "or drop one."));
     } else if (this.source.value === "numbers") this.body.replaceChildren(this.numbers);
     else this.body.replaceChildren();
+    if (wrong) this.problem(wrong);
   }
 
   problem(text: string): void {
-    this.body.append(el("p", { class: "problem", role: "alert" }, text));
+    const note = el("p", { class: "problem", role: "alert" }, text);
+    this.body.prepend(note);
+    note.scrollIntoView({ block: "nearest" });
   }
 }

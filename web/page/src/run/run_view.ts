@@ -1,6 +1,7 @@
 // Running a method of a program on pictures, .npy files or numbers. SPDX-License-Identifier: BSD-3-Clause
 
 import type { MethodInfo, Outputs, Program } from "../../../src/types.ts";
+import { unlessAborted } from "../abort.ts";
 import { byId, el, kDevices, option, select } from "../dom.ts";
 import { loadEngine } from "../engine.ts";
 import { formatDevice, formatDuration } from "../format.ts";
@@ -16,6 +17,8 @@ import { parseLabels } from "./statistics.ts";
 
 export class RunView {
   private program: Program | null = null;
+  /** What was loaded before, as long as it holds memory: it goes when its run has ended. */
+  private unloading: Promise<void> | null = null;
   private method: MethodInfo | null = null;
   private cards: InputCard[] = [];
   private outputs: Outputs | null = null;
@@ -60,11 +63,10 @@ export class RunView {
     this.loader.replaceChildren(progress.element);
     this.inputs.replaceChildren();
     this.results.replaceChildren();
+    this.unload();
     try {
-      const old = this.program;
-      this.program = null;
-      await old?.dispose();
-      const { loadProgram } = await loadEngine();
+      if (this.unloading) await progress.waitFor("Unloading the previous program", this.unloading, controller.signal);
+      const { loadProgram } = await unlessAborted(loadEngine(), controller.signal);
       const program = await loadProgram(packageInput(input), {
         signal: controller.signal, onProgress: progress.update, device: device as "auto" | "gpu" | "cpu", data,
       });
@@ -78,6 +80,12 @@ export class RunView {
         retry: this.reload, ...(mayUseGpu(device) && { "use-cpu": () => void this.load(input, data, "cpu") }), inspect: () => this.inspect(input, device, data),
       }));
     }
+  }
+
+  private unload(): void {
+    const old = this.program;
+    this.program = null;
+    if (old) this.unloading = old.dispose().then(() => void (this.unloading = null));
   }
 
   private showProgram(name: string): void {

@@ -11,17 +11,18 @@ const kLabels: Readonly<Record<Remedy, string>> = {
   "use-cpu": "Run on the CPU",
   "new-chat": "New chat",
   "without-cache": "Load without caching it",
+  unload: "Unload the model and try again",
   reload: "Reload the page",
 };
 
 export type Remedies = Partial<Record<Remedy, () => void>>;
 
-/** The card has a button for each remedy of the failure that `remedies` can offer. `code` is in `data-code`. */
-export function errorCard(error: unknown, remedies: Remedies = {}): HTMLElement {
+/** The card has a button for each remedy of the failure that `remedies` can offer; `labels` replace theirs. `code` is in `data-code`. */
+export function errorCard(error: unknown, remedies: Remedies = {}, labels: Partial<Record<Remedy, string>> = {}): HTMLElement {
   const failure: Failure = failureOf(error);
   const offered: Remedies = { reload: () => location.reload(), ...remedies };
   const buttons = failure.remedies.filter((remedy) => offered[remedy]).map((remedy, i) =>
-    el("button", { type: "button", class: i === 0 ? "primary" : "", onclick: () => offered[remedy]!() }, kLabels[remedy]));
+    el("button", { type: "button", class: i === 0 ? "primary" : "", onclick: () => offered[remedy]!() }, labels[remedy] ?? kLabels[remedy]));
   const message = failure.message.trim();
   return el("section", { class: "card error", role: "alert", "data-code": failure.code },
     el("h3", {}, failure.title),

@@ -1,6 +1,7 @@
 // A bar with bytes, what is being done, and a way out. SPDX-License-Identifier: BSD-3-Clause
 
 import type { Progress } from "../../../src/types.ts";
+import { unlessAborted } from "../abort.ts";
 import { el } from "../dom.ts";
 import { formatBytesOf, formatDuration } from "../format.ts";
 import { announce } from "./announcer.ts";
@@ -12,9 +13,11 @@ const kPhases: Readonly<Record<Progress["phase"], string>> = {
   compile: "Preparing the GPU",
 };
 
+const kStarting = "Starting";
+
 export class ProgressView {
   private readonly bar = el("progress", { max: 1, "aria-label": "Progress" });
-  private readonly phase = el("span", { class: "phase" }, "Starting");
+  private readonly phase = el("span", { class: "phase" }, kStarting);
   private readonly bytes = el("span", { class: "bytes" });
   readonly element: HTMLElement;
   private announced = 0;
@@ -24,6 +27,13 @@ export class ProgressView {
     this.element = el("section", { class: "card progress", "aria-label": title },
       el("h3", {}, title), this.bar,
       el("div", { class: "row" }, el("p", {}, this.phase, " ", this.bytes), el("button", { type: "button", onclick: cancel }, "Cancel")));
+  }
+
+  /** Says what a load waits for before it starts. Rejects at once where `signal` is aborted. */
+  async waitFor(what: string, done: Promise<unknown>, signal: AbortSignal): Promise<void> {
+    this.phase.textContent = what;
+    await unlessAborted(done, signal);
+    this.phase.textContent = kStarting;
   }
 
   readonly update = (progress: Progress): void => {
