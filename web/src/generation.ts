@@ -1,18 +1,15 @@
 // A text that is being made, as an iterator. SPDX-License-Identifier: BSD-3-Clause
+import { check } from "./engine/options.js";
 import type { Emit } from "./engine/service.js";
 import { PteryxError } from "./errors.js";
 import type { GenerateOptions, GenerateResult, Generation, Piece } from "./types.js";
 
 type Start = (options: Omit<GenerateOptions, "signal" | "onPrompt">, signal: AbortSignal, emit: Emit) => Promise<GenerateResult>;
 
-/** Starts at once; pieces wait until they are asked for. */
-export function startGeneration(start: Start, options: GenerateOptions): Generation {
-  const { signal, onPrompt, ...sent } = options;
+/** Starts at once; pieces wait until they are asked for. `given`: the arguments that options are beside. */
+export function startGeneration(start: Start, options: GenerateOptions, given: Readonly<Record<string, unknown>>): Generation {
   const controller = new AbortController();
   const abort = (): void => controller.abort();
-  if (signal?.aborted === true) abort();
-  else signal?.addEventListener("abort", abort);
-
   const pieces: Piece[] = [];
   let over = false;
   let reading = false;
@@ -22,15 +19,25 @@ export function startGeneration(start: Start, options: GenerateOptions): Generat
     resume?.();
     resume = undefined;
   };
-  const result = start(sent, controller.signal, (event) => {
-    if ("piece" in event) pieces.push(event.piece);
-    if ("prompt" in event) onPrompt?.(event.prompt[0], event.prompt[1]);
-    tell();
-  });
+  const run = async (): Promise<GenerateResult> => {
+    check(options, given);
+    const { signal, onPrompt, ...sent } = options;
+    if (signal?.aborted === true) abort();
+    else signal?.addEventListener("abort", abort);
+    try {
+      return await start(sent, controller.signal, (event) => {
+        if ("piece" in event) pieces.push(event.piece);
+        if ("prompt" in event) onPrompt?.(event.prompt[0], event.prompt[1]);
+        tell();
+      });
+    } finally {
+      signal?.removeEventListener("abort", abort);
+    }
+  };
+  const result = run();
   const end = (error?: unknown): void => {
     over = true;
     failure = error;
-    signal?.removeEventListener("abort", abort);
     tell();
   };
   result.then(() => end(), end);

@@ -1,13 +1,13 @@
 // Loading programs and models, and what is done with them. SPDX-License-Identifier: BSD-3-Clause
 import { connect, type Connection } from "./connection.js";
-import type { LoadCall, SentLoadOptions, ServiceEvent } from "./engine/service.js";
+import type { LoadCall, ServiceEvent } from "./engine/service.js";
 import type { Prompt } from "./engine/engine.js";
 import type { ModuleAddresses } from "./engine/modules.js";
+import { check } from "./engine/options.js";
 import { PteryxError } from "./errors.js";
 import { baseAddress } from "./platform.js";
 import { startGeneration } from "./generation.js";
 import { askPersistence } from "./source/cache.js";
-import { isCacheEntry } from "./source/open_input.js";
 import type {
   DeviceInfo, GenerateOptions, Generation, Input, InputValue, InspectOptions, LoadOptions, Message, Model, ModelInfo, ModelOptions, Outputs, Program, ProgramInfo, ProgramReport, RunOptions, Sequence,
 } from "./types.js";
@@ -22,18 +22,16 @@ const kModules: ModuleAddresses = {
   converter: new URL("./pteryx_convert.wasm", import.meta.url).href,
 };
 
-function loadCall(kind: "program" | "model", input: Input, options: ModelOptions): LoadCall {
-  const { device, precision, kv, memoryLimit, threads, cache, cacheFolder, sha256 } = options;
-  const sent: Record<string, unknown> = { device, precision, kv, memoryLimit, threads, cache, cacheFolder, sha256 };
-  for (const name of Object.keys(sent)) if (sent[name] === undefined) delete sent[name];
-  const disable = (options as { disable?: string }).disable; // for tests
+function loadCall(kind: "program" | "model", input: Input, options: ModelOptions & { readonly disable?: string }): LoadCall {
+  const { device, precision, kv, memoryLimit, threads, cache, cacheFolder, sha256, disable, tokenizer, data = [] } = options;
+  // Addresses are objects that workers cannot be sent.
+  const sent = <T>(file: T): T | string => (file instanceof URL ? file.href : file);
   return {
     kind,
-    // Addresses are objects that workers cannot be sent.
-    input: input instanceof URL ? input.href : input,
-    data: (options.data ?? []).map((file) => (file instanceof URL ? file.href : file)),
-    ...(options.tokenizer === undefined ? {} : { tokenizer: options.tokenizer instanceof URL ? options.tokenizer.href : options.tokenizer }),
-    options: { ...(sent as SentLoadOptions), ...(disable === undefined ? {} : { disable }) },
+    input: sent(input),
+    data: data.map(sent),
+    tokenizer: sent(tokenizer),
+    options: { device, precision, kv, memoryLimit, threads, cache, cacheFolder, sha256, disable },
     base: baseAddress(),
     modules: kModules,
   };
@@ -62,6 +60,7 @@ class LoadedProgram implements Program {
   ) {}
 
   async run(method: string, inputs: readonly InputValue[] | Readonly<Record<string, InputValue>>, options: RunOptions = {}): Promise<Outputs> {
+    check(options, { inputs });
     return this.connection.call("run", [{ method, inputs }], options.signal);
   }
   reset(): Promise<void> {
@@ -76,6 +75,9 @@ class LoadedProgram implements Program {
   }
 }
 
+/** The id of a sequence that went with its device. */
+const kLost = -1;
+
 class LoadedSequence implements Sequence {
   constructor(
     readonly model: LoadedModel,
@@ -84,17 +86,20 @@ class LoadedSequence implements Sequence {
   ) {}
 
   generate(prompt: string | readonly number[], options: GenerateOptions = {}): Generation {
-    return this.#start(typeof prompt === "string" ? { text: prompt } : { ids: prompt }, options);
+    return this.#start(typeof prompt === "string" ? { text: prompt } : { ids: prompt }, options, { prompt });
   }
   chat(messages: readonly Message[], options: GenerateOptions = {}): Generation {
-    return this.#start({ messages }, options);
+    return this.#start({ messages }, options, { messages });
   }
   async dispose(): Promise<void> {
     this.model.sequences.delete(this);
     await this.model.connection.call("freeSequence", [this.id]).catch(() => undefined);
   }
-  #start(prompt: Prompt, options: GenerateOptions): Generation {
-    return startGeneration((sent, signal, emit) => this.model.connection.call("generate", [{ sequence: this.id, prompt, options: sent }], signal, emit), options);
+  #start(prompt: Prompt, options: GenerateOptions, given: Readonly<Record<string, unknown>>): Generation {
+    return startGeneration((sent, signal, emit) => {
+      if (this.id === kLost) throw new PteryxError("device-lost", "the sequence was lost with the GPU device and recover() has not restored it; if that failed, call it again");
+      return this.model.connection.call("generate", [{ sequence: this.id, prompt, options: sent }], signal, emit);
+    }, options, given);
   }
 }
 
@@ -133,9 +138,11 @@ class LoadedModel implements Model {
     return this.connection.call("device", []);
   }
   async recover(options: Pick<LoadOptions, "signal" | "onProgress"> = {}): Promise<void> {
+    check(options);
     if (this.#disposed) throw new PteryxError("invalid-argument", "the model was disposed of");
     this.info = (await this.connection.call("load", [this.call], options.signal, progressTo(options))) as ModelInfo;
     // Their caches went with the device: the next text reads its prompt anew.
+    for (const sequence of this.sequences) sequence.id = kLost;
     for (const sequence of this.sequences) sequence.id = await this.connection.call("createSequence", []);
   }
   async dispose(): Promise<void> {
@@ -143,11 +150,6 @@ class LoadedModel implements Model {
     await this.connection.call("dispose", []).catch(() => undefined);
     this.connection.close();
   }
-}
-
-function expectInput(input: unknown): void {
-  const known = typeof input === "string" || input instanceof URL || input instanceof Blob || input instanceof ArrayBuffer || input instanceof Uint8Array || isCacheEntry(input);
-  if (!known || input === "") throw new PteryxError("invalid-argument", "expected an address, a file or bytes to load");
 }
 
 /**
@@ -158,7 +160,7 @@ function expectInput(input: unknown): void {
  * const { output0 } = await program.run("forward", [pixels]);
  */
 export async function loadProgram(input: Input, options: LoadOptions = {}): Promise<Program> {
-  expectInput(input);
+  check(options, { input });
   const connection = connect(options.worker ?? true);
   return new LoadedProgram(connection, await load<ProgramInfo>(connection, loadCall("program", input, options), options));
 }
@@ -171,7 +173,7 @@ export async function loadProgram(input: Input, options: LoadOptions = {}): Prom
  * for await (const piece of model.chat([{ role: "user", content: "Why is the sky blue?" }])) out.append(piece.text);
  */
 export async function loadModel(input: Input, options: ModelOptions = {}): Promise<Model> {
-  expectInput(input);
+  check(options, { input });
   const connection = connect(options.worker ?? true);
   const call = loadCall("model", input, options);
   return new LoadedModel(connection, call, await load<ModelInfo>(connection, call, options));
@@ -179,7 +181,7 @@ export async function loadModel(input: Input, options: ModelOptions = {}): Promi
 
 /** Says what a program holds and how it would run on this device. Reads its tables, not its weights; a GGUF file is converted first. */
 export async function inspectProgram(input: Input, options: InspectOptions = {}): Promise<ProgramReport> {
-  expectInput(input);
+  check(options, { input });
   const connection = connect(options.worker ?? true);
   try {
     return await connection.call("inspect", [loadCall("program", input, options)], options.signal, progressTo(options));

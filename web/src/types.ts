@@ -2,8 +2,8 @@
 import type { CacheEntry } from "./source/cache.js";
 
 /**
- * Where a file comes from: a URL, a `File` or `Blob`, bytes, or an entry from `cache.list`, such as the conversion of a file that is no longer
- * available. In Node, a string is a path unless it begins with a scheme.
+ * Where a file comes from: a URL, a `Blob` such as a file that was chosen, bytes, or an entry from `cache.list`, such as the conversion of a file
+ * that is no longer available. In Node, a string is a path unless it begins with a scheme.
  */
 export type Input = string | URL | Blob | ArrayBuffer | Uint8Array | CacheEntry;
 
@@ -93,7 +93,7 @@ export interface Tensor {
   /** The elements; as many as the product of `dims`. */
   readonly data: TypedArray;
 }
-/** An input of a method: a tensor, an array with the input's element type and largest size, a number, a boolean, a string, or `null`. */
+/** An input of a method: a tensor, an array of the input's own type and largest size, numbers that its elements can hold, a number, a boolean, a string, or `null`. */
 export type InputValue = Tensor | TypedArray | readonly number[] | number | bigint | boolean | string | null;
 /** An output of a method. */
 export type OutputValue = Tensor | number | bigint | boolean | string | null;
@@ -176,7 +176,7 @@ export interface Message {
 export interface GenerateOptions {
   /** Maximum number of new tokens. Default: as many as fit in the context. */
   readonly maxTokens?: number;
-  /** 0, the default, always picks the most likely token. */
+  /** 0, the default, always picks the most likely token; at most 100. */
   readonly temperature?: number;
   /** Samples from the k most likely tokens. */
   readonly topK?: number;
@@ -184,11 +184,11 @@ export interface GenerateOptions {
   readonly topP?: number;
   /** Drops tokens less likely than this fraction of the most likely one. */
   readonly minP?: number;
-  /** Penalises tokens that already occurred: divides their logits where positive; 1 is off. */
+  /** Penalises tokens that already occurred: divides their logits where positive; from 0.01 to 100, 1 is off. */
   readonly repetitionPenalty?: number;
-  /** Subtracted from the logits of tokens that already occurred. */
+  /** Subtracted from the logits of tokens that already occurred; from -100 to 100. */
   readonly presencePenalty?: number;
-  /** Subtracted from a token's logit once for every earlier occurrence. */
+  /** Subtracted from a token's logit once for every earlier occurrence; from -100 to 100. */
   readonly frequencyPenalty?: number;
   /** The same seed, prompt and options give the same text on the same device. */
   readonly seed?: number;

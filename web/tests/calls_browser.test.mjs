@@ -1,5 +1,6 @@
 // Calls that are stopped or fail, in Chromium, through the worker and without one. SPDX-License-Identifier: BSD-3-Clause
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -15,6 +16,8 @@ let browser;
 before(async () => {
   server = await startServer({ root: fileURLToPath(new URL("../../", import.meta.url)), headers });
   server.file("/small.gguf", { body: makeGguf() });
+  const program = await readFile(new URL("../../tests/fixtures/ops/add.pte", import.meta.url));
+  server.file("/padded.pte", { body: Buffer.concat([program, Buffer.alloc(40 << 20)]), bytesPerSecond: 20e6 });
   browser = await launchBrowser({ webgpu: true });
 });
 after(async () => {
@@ -101,6 +104,78 @@ for (const worker of [true, false]) {
     }, [kChat, { device: "cpu", cache: false, worker }]);
     await page.close();
     assert.deepEqual(outcome, { load: "boom", prompt: "boom", recovery: "boom", same: true, reason: "cancelled" });
+  });
+
+  test(`${where}: sequences and models that take turns give the texts that each gives alone`, async () => {
+    const page = await openPage();
+    const { alone, together, models } = await page.evaluate(async ([path, options]) => {
+      const { loadModel } = await import("/web/dist/index.js");
+      const limits = { maxTokens: 8, ignoreEnd: true };
+      const questions = { a: ["Hello", "What is that?"], b: ["Tell me something long.", "Go on."] };
+      const ask = async (sequence, messages, content) => {
+        messages.push({ role: "user", content });
+        const { text, cachedTokens } = await sequence.chat(messages, limits).result;
+        messages.push({ role: "assistant", content: text });
+        return { text, cachedTokens };
+      };
+      const model = await loadModel(path, options);
+      const make = async () => ({ a: [await model.createSequence(), []], b: [await model.createSequence(), []] });
+      const run = async (order) => {
+        const made = await make();
+        const asked = { a: 0, b: 0 };
+        const answers = { a: [], b: [] };
+        for (const name of order) answers[name].push(await ask(...made[name], questions[name][asked[name]++]));
+        for (const [sequence] of Object.values(made)) await sequence.dispose();
+        return answers;
+      };
+      const alone = await run("aabb");
+      const together = await run("abab");
+      // Two at once, and each with two texts at once.
+      const both = await Promise.all([loadModel(path, options), loadModel(path, options)]);
+      const texts = await Promise.all(both.flatMap((one) => ["a", "b"].map(async (name) => (await one.chat([{ role: "user", content: questions[name][0] }], limits).result).text)));
+      for (const one of [model, ...both]) await one.dispose();
+      return { alone, together, models: texts };
+    }, [kChat, { device: "cpu", threads: 1, cache: false, worker }]);
+    await page.close();
+    assert.deepEqual(together, alone);
+    for (const [first, second] of [together.a, together.b]) assert.ok(second.cachedTokens > first.cachedTokens, `${second.cachedTokens} tokens of the second prompt were cached`);
+    assert.notEqual(alone.a[0].text, alone.b[0].text);
+    const [a, b] = [alone.a[0].text, alone.b[0].text];
+    assert.deepEqual(models, [a, b, a, b]);
+  });
+
+  test(`${where}: dispose() leaves no worker, no thread and no lock behind`, async () => {
+    const page = await openPage();
+    const locks = () => page.evaluate(async () => (await navigator.locks.query()).held.map(({ name }) => name));
+    const load = page.evaluate(async ([path, options]) => {
+      const { loadModel } = await import("/web/dist/index.js");
+      globalThis.model = await loadModel(path, options);
+      await globalThis.model.generate("Hello", { maxTokens: 2 }).result;
+    }, [kChat, { device: "cpu", threads: 3, worker }]);
+    await load;
+    assert.equal(page.workers().length, worker ? 3 : 2);
+    assert.equal((await locks()).length, 1, "of the cached file");
+    await page.evaluate(() => globalThis.model.dispose());
+    for (let tries = 0; tries < 200 && (page.workers().length > 0 || (await locks()).length > 0); tries++) await sleep(50);
+    assert.deepEqual([page.workers().length, await locks()], [0, []]);
+    await page.close();
+  });
+
+  test(`${where}: a download that goes on for the next visit ends with dispose(), without a word`, async () => {
+    const page = await openPage();
+    const warnings = [];
+    page.on("console", (message) => warnings.push(message.text()));
+    const { cached, size } = await page.evaluate(async ([path, options]) => {
+      const { cache, loadProgram } = await import("/web/dist/index.js");
+      await cache.clear();
+      await (await loadProgram(path, options)).dispose();
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      const [{ presentBytes, size }] = await cache.list();
+      return { cached: presentBytes, size };
+    }, ["/padded.pte", { device: "cpu", threads: 1, worker }]);
+    await page.close();
+    assert.ok(cached < size, `${cached} of ${size} bytes were there already`);
+    assert.deepEqual(warnings, []);
   });
 
   test(`${where}: a load that fails for want of a module leaves its cached file to others`, async () => {

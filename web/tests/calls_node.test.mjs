@@ -1,6 +1,6 @@
 // Calls that are stopped or fail, in Node: what still runs ends, what was opened is closed, and what can be used stays usable. SPDX-License-Identifier: BSD-3-Clause
 import assert from "node:assert/strict";
-import { copyFile, mkdtemp, readdir, readlink, rename, rm } from "node:fs/promises";
+import { copyFile, mkdtemp, readdir, readlink, rename, rm, truncate } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -56,20 +56,38 @@ test("a call that is cancelled while it waits ends at once", { timeout: 60_000 }
   await model.dispose();
 });
 
+/** How often this process has a file open. */
+async function openFiles(path) {
+  const targets = await Promise.all((await readdir("/proc/self/fd")).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => "")));
+  return targets.filter((target) => target === path).length;
+}
+async function closed(path) {
+  for (let tries = 0; tries < 50 && (await openFiles(path)) > 0; tries++) await sleep(20);
+  assert.equal(await openFiles(path), 0);
+}
+
+test("dispose() closes all files", async () => {
+  const tokenizer = fileURLToPath(new URL("../../tests/fixtures/tokenizers/gpt2.json", import.meta.url));
+  const model = await loadModel(chat, { device: "cpu", tokenizer });
+  const program = await loadProgram(add, { device: "cpu" });
+  await model.generate([1, 2, 3], { maxTokens: 2, ignoreEnd: true }).result;
+  assert.ok((await openFiles(chat)) > 0);
+  await model.dispose();
+  await program.dispose();
+  for (const path of [chat, tokenizer, add]) await closed(path);
+  await inspectProgram(chat, { device: "cpu" });
+  await closed(chat);
+});
+
 test("a load that fails closes its files", async () => {
-  const openFiles = async (path) => {
-    const targets = await Promise.all((await readdir("/proc/self/fd")).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => "")));
-    return targets.filter((target) => target === path).length;
-  };
-  const closed = async (path) => {
-    for (let tries = 0; tries < 50 && (await openFiles(path)) > 0; tries++) await sleep(20);
-    assert.equal(await openFiles(path), 0);
-  };
-  const wrong = { device: "cpu", threads: -1 };
-  await assert.rejects(loadProgram(add, wrong), fails("invalid-argument", /threads/));
-  await closed(add);
-  await assert.rejects(inspectProgram(add, wrong), fails("invalid-argument", /threads/));
-  await closed(add);
+  const half = join(folder, "half.pte");
+  await copyFile(add, half);
+  await truncate(half, 500);
+  await assert.rejects(loadProgram(half, { device: "cpu" }), fails("invalid-program", /half\.pte/));
+  await assert.rejects(inspectProgram(half, { device: "cpu" }), fails("invalid-program", /half\.pte/));
+  await closed(half);
+  await assert.rejects(loadModel(chat, { device: "cpu", memoryLimit: 1000 }), fails("out-of-memory", /1000/));
+  await closed(chat);
   await assert.rejects(loadProgram(add, { device: "cpu", data: [chat, join(folder, "missing.ptd")] }), fails("io", /missing\.ptd: no such file/));
   await closed(add);
   await closed(chat);
@@ -114,6 +132,30 @@ test("a text has one loop at a time", { timeout: 60_000 }, async () => {
   assert.equal(first.value, 5);
   assert.ok(fails("invalid-argument", /another loop/)(second.reason));
   assert.equal(await read(), 0, "afterwards there is nothing left");
+  await model.dispose();
+});
+
+test("a sequence that a recovery could not bring back says so, and comes back with the next one", async () => {
+  const model = await loadModel(chat, { device: "cpu" });
+  const sequences = [await model.createSequence(), await model.createSequence(), await model.createSequence()];
+  const options = { maxTokens: 6, ignoreEnd: true };
+  const texts = () => Promise.all(sequences.map(async (sequence, i) => (await sequence.generate(`Hello ${i}`, options).result).text));
+  const before = await texts();
+  const { connection } = model;
+  const { call } = connection;
+  let left = 1;
+  connection.call = async (name, ...rest) => {
+    if (name === "createSequence" && left-- === 0) throw new PteryxError("out-of-memory", "no room");
+    return call.call(connection, name, ...rest);
+  };
+  await assert.rejects(model.recover(), fails("out-of-memory", /no room/));
+  const [kept, ...lost] = sequences;
+  assert.equal((await kept.generate("Hello 0", options).result).text, before[0]);
+  for (const sequence of lost) await assert.rejects(sequence.generate("Hello", options).result, fails("device-lost", /recover\(\) has not restored it; if that failed, call it again/));
+  await lost[1].dispose();
+  sequences.pop();
+  await model.recover();
+  assert.deepEqual(await texts(), before.slice(0, 2));
   await model.dispose();
 });
 

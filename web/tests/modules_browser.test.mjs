@@ -7,14 +7,18 @@ import { startServer } from "./support/server.mjs";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const kIsolation = { "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp", "Cross-Origin-Resource-Policy": "same-origin" };
+/** What web/README.md says that a page's policy has to allow. */
+const kPolicy = { "Content-Security-Policy": "script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'" };
 let plain;
 let isolated;
+let strict;
 let cdn;
 let browser;
 before(async () => {
   const headers = { "Cache-Control": "no-store" }; // every load is seen
   plain = await startServer({ root, headers });
   isolated = await startServer({ root, headers: { ...headers, ...kIsolation } });
+  strict = await startServer({ root, headers: { ...headers, ...kIsolation, ...kPolicy } });
   cdn = await startServer({ root, headers: { ...headers, "Access-Control-Allow-Origin": "*" } });
   browser = await launchBrowser({ webgpu: true });
 });
@@ -22,6 +26,7 @@ after(async () => {
   await browser?.close();
   await plain?.close();
   await isolated?.close();
+  await strict?.close();
   await cdn?.close();
 });
 
@@ -77,6 +82,25 @@ for (const [what, name] of [["a part that only the CPU can run", "state/counter.
   });
 }
 
+test("info.device says which features are in use, and what the GPU lacks", async () => {
+  const { value } = await loaded(plain, async () => {
+    const { loadProgram } = await import("/web/dist/index.js");
+    const adapter = await navigator.gpu.requestAdapter({ powerPreference: "high-performance" });
+    const program = await loadProgram("/tests/fixtures/ops/add.pte", { cache: false, device: "gpu" });
+    const now = await program.device();
+    await program.dispose();
+    return { offered: [...adapter.features], info: program.info.device, now };
+  });
+  const { offered, info, now } = value;
+  assert.ok(!offered.includes("shader-f16"), "Chromium's software GPU has f16 by now: this test needs another one that lacks it");
+  assert.deepEqual(info.features, ["subgroups"].filter((feature) => offered.includes(feature)));
+  assert.deepEqual(info.fallback, [
+    `${info.name} offers no shader-f16: products with f16 operands are computed in f32, which is slower.`,
+    `${info.name} is a software GPU, which is slow.`,
+  ]);
+  assert.deepEqual([now.kind, now.name, now.features, now.fallback], ["gpu", info.name, info.features, info.fallback]);
+});
+
 test("the CPU: its module alone", async () => {
   const { value, parts } = await loaded(plain, add, { device: "cpu" });
   assert.deepEqual([value.sum, value.kind, value.threads], [3, "cpu", 1]);
@@ -107,6 +131,25 @@ test("threads in a page that is cross-origin isolated give the text of one", asy
   }
   const three = await loaded(isolated, chat, { threads: 3 });
   assert.deepEqual(three.value, { text: one.value.text, threads: 3 });
+});
+
+test("a security policy in the header of every answer: the worker, its modules and its threads work", async () => {
+  strict.file("/empty.html", { body: Buffer.from("<!doctype html><title>strict</title>"), type: "text/html" });
+  const there = { at: "/empty.html" };
+  const refused = await loaded(strict, () => new Promise((resolve) => {
+    document.addEventListener("securitypolicyviolation", ({ effectiveDirective }) => resolve(effectiveDirective));
+    new Worker(URL.createObjectURL(new Blob())).onmessage = resolve;
+  }), undefined, there);
+  assert.equal(refused.value, "worker-src");
+  for (const worker of [true, false]) {
+    const { value, parts } = await loaded(strict, add, { device: "gpu", worker }, there);
+    assert.deepEqual([value.sum, value.kind], [3, "gpu"]);
+    assert.deepEqual(parts.sort(), ["kernels.bin", "pteryx.wasm"]);
+    assert.equal(strict.requests("/web/dist/worker.js").length, worker ? 1 : 0);
+  }
+  const { value, parts } = await loaded(strict, add, { device: "cpu", threads: 2 }, there);
+  assert.deepEqual([value.sum, value.threads], [3, 2]);
+  assert.deepEqual(parts, ["pteryx_cpu_threads.wasm", "thread.js"]);
 });
 
 test("a package on another origin, such as a CDN, has its worker and its threads all the same", async () => {

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 
 const root = new URL("../../", import.meta.url);
 process.env.VK_ICD_FILENAMES ??= fileURLToPath(new URL(".deps/lavapipe/lvp_icd.json", root));
-const { loadModel } = await import("../dist/node.js");
+const { inspectProgram, loadModel, loadProgram, PteryxError } = await import("../dist/node.js");
 const path = fileURLToPath(new URL("tests/fixtures/web/chat.pte", root));
 const kLong = { maxTokens: 20, ignoreEnd: true };
 let model;
@@ -48,7 +48,7 @@ test("topK, topP and minP: nothing is left but the most likely token", async () 
 test("penalties: no token comes twice", async () => {
   const repeats = ({ tokens }) => tokens.length - new Set(tokens).size;
   assert.ok(repeats(await generate({})) > 0);
-  for (const penalty of [{ repetitionPenalty: 1000 }, { presencePenalty: 100 }, { frequencyPenalty: 100 }]) {
+  for (const penalty of [{ repetitionPenalty: 100 }, { presencePenalty: 100 }, { frequencyPenalty: 100 }]) {
     assert.equal(repeats(await generate(penalty)), 0, JSON.stringify(penalty));
   }
 });
@@ -70,6 +70,68 @@ test("onPrompt: called as the prompt is read, part by part", async () => {
     assert.equal(all, promptTokens);
     assert.ok(read <= all && (i === 0 || read > calls[i - 1][0]), String(calls));
   }
+});
+
+/** Of an option or an argument: what it may be, and what it is instead, as written and as the message shows it. */
+const kPrecisions = "f32 or f16";
+const kWrongLoads = [
+  ["device", "auto, gpu or cpu", "webgpu", '"webgpu"'], ["precision", kPrecisions, "fp16", '"fp16"'], ["precision", kPrecisions, 16, "16"], ["kv", kPrecisions, null, "null"],
+  ["threads", "a number from 0 to 64", "2", '"2"'], ["threads", "a number from 0 to 64", 65, "65"], ["memoryLimit", "a number above 0", "1e9", '"1e9"'],
+  ["memoryLimit", "a number above 0", 0, "0"], ["memoryLimit", "a number above 0", NaN, "NaN"], ["sha256", "a string", 5, "5"],
+  ["worker", "a boolean", "no", '"no"'], ["cache", "a boolean", 1, "1"], ["cacheFolder", "a string", new URL("file:///tmp"), "URL"],
+  ["data", "an array of addresses, files or bytes", "weights.ptd", '"weights.ptd"'], ["data", "an array of addresses, files or bytes", [5], "[5]"],
+  ["tokenizer", "an address, a file or bytes", {}, "Object"], ["signal", "an AbortSignal", new AbortController(), "AbortController"], ["onProgress", "a function", true, "true"],
+];
+const kWhole = "a whole number from 0";
+const kWrongTexts = [
+  ["maxTokens", kWhole, "200", '"200"'], ["maxTokens", kWhole, NaN, "NaN"], ["maxTokens", kWhole, -1, "-1"], ["maxTokens", kWhole, 0.5, "0.5"], ["maxTokens", kWhole, null, "null"],
+  ["temperature", "a number from 0 to 100", "hot", '"hot"'], ["temperature", "a number from 0 to 100", Infinity, "Infinity"], ["temperature", "a number from 0 to 100", -1, "-1"],
+  ["topK", kWhole, 1.5, "1.5"], ["topP", "a number from 0 to 1", 95, "95"], ["minP", "a number from 0 to 1", [0.1], "[0.1]"], ["seed", kWhole, "x".repeat(200), `"${"x".repeat(79)}...`],
+  ["repetitionPenalty", "a number from 0.01 to 100", 0, "0"], ["presencePenalty", "a number from -100 to 100", {}, "Object"], ["frequencyPenalty", "a number from -100 to 100", true, "true"],
+  ["stop", "an array of strings", "end", '"end"'], ["stop", "an array of strings", [/end/], "[/end/]"], ["logProbabilities", "a boolean", 1, "1"], ["ignoreEnd", "a boolean", "yes", '"yes"'],
+  ["shift", "a boolean", 0, "0"], ["signal", "an AbortSignal", "stop", '"stop"'], ["onPrompt", "a function", {}, "Object"],
+];
+const refuses = (call, name, expected, got) =>
+  assert.rejects(call, (error) => {
+    assert.ok(error instanceof PteryxError, String(error));
+    assert.deepEqual([error.code, error.message], ["invalid-argument", `${name}: expected ${expected}, got ${got}`]);
+    return true;
+  });
+
+test("options of a load that cannot be are refused", async () => {
+  for (const [name, expected, value, got] of kWrongLoads) {
+    for (const load of [loadModel, loadProgram, inspectProgram]) await refuses(load(path, { device: "cpu", [name]: value }), name, expected, got);
+  }
+  for (const [name, , value] of kWrongLoads) await assert.rejects(model.recover({ [name]: value }), { code: "invalid-argument" });
+  for (const load of [loadModel, loadProgram, inspectProgram]) {
+    await refuses(load(path, null), "options", "an object", "null");
+    await refuses(load(path, "cpu"), "options", "an object", '"cpu"');
+    for (const [input, got] of [[undefined, "undefined"], ["", '""'], [{ url: path }, "Object"], [[path], `[${path}]`]]) {
+      if (got.length < 80) await refuses(load(input), "input", "an address, a file or bytes", got);
+    }
+  }
+});
+
+test("options of a text that cannot be are refused, by its promise and by its loop", async () => {
+  for (const [name, expected, value, got] of kWrongTexts) {
+    await refuses(model.generate("Hello", { [name]: value }).result, name, expected, got);
+    await refuses(model.chat([{ role: "user", content: "Hello" }], { [name]: value })[Symbol.asyncIterator]().next(), name, expected, got);
+  }
+  for (const [prompt, got] of [[undefined, "undefined"], [5, "5"], [{ text: "Hello" }, "Object"]]) await refuses(model.generate(prompt).result, "prompt", "a string or an array of token ids", got);
+  for (const [messages, got] of [["Hello", '"Hello"'], [undefined, "undefined"], [[{ role: "user" }], "[[object Object]]"]]) {
+    await refuses(model.chat(messages).result, "messages", "an array of messages with the strings role and content", got);
+  }
+  await refuses(model.generate("Hello", null).result, "options", "an object", "null");
+});
+
+test("options that are unset, or at the end of what they may be, are taken", async () => {
+  const { text } = await generate({});
+  const unset = Object.fromEntries([...kWrongTexts.map(([name]) => [name, undefined]), ["maxTokens", 20], ["ignoreEnd", true]]);
+  assert.equal((await generate(unset)).text, text);
+  assert.equal((await generate({ topK: Infinity, topP: 1, minP: 0, seed: 2 ** 53, stop: [], repetitionPenalty: 1 })).text, text);
+  assert.deepEqual([(await generate({ maxTokens: 0 })).newTokens, (await generate({ maxTokens: Infinity })).reason], [0, "context"]);
+  const program = await loadProgram(path, { ...Object.fromEntries(kWrongLoads.map(([name]) => [name, undefined])), device: "cpu", threads: 0, memoryLimit: Infinity });
+  await program.dispose();
 });
 
 test("kv: the element type of the caches, and so their size", async () => {

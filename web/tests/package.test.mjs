@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { build } from "vite";
+import { build, createServer } from "vite";
 import { launchBrowser } from "./support/browser.mjs";
 import { makeGguf } from "./support/gguf.mjs";
 import { startServer } from "./support/server.mjs";
@@ -48,8 +48,27 @@ test("the installed command answers, and loads a GGUF file", async () => {
   assert.match(stderr, /converting small\.gguf.*\n.*The CPU is used, .*the package 'webgpu' is not installed/);
 });
 
-test("a project that Vite builds runs a program", async () => {
-  await mkdir(join(folder, "public"));
+test("its types are those of a strict project, also of one that does not know WebGPU", async () => {
+  await writeFile(join(folder, "stranger.ts"), `
+    import { cache, loadModel, loadProgram, PteryxError, type ErrorCode, type Model, type Tensor } from "pteryx";
+    const model: Model = await loadModel(new URL("https://example.org/model.gguf"), { device: "gpu", precision: "f16", onProgress: ({ fraction }) => console.log(fraction) });
+    for await (const { text } of model.chat([{ role: "user", content: "Hello" }], { maxTokens: 5, signal: AbortSignal.timeout(1000) })) console.log(text);
+    const { output0 } = await (await loadProgram(new Blob([]))).run("forward", [new Float32Array(4), [1, 2], { dtype: "f32", dims: [1], data: new Float32Array(1) }]);
+    const code: ErrorCode = new PteryxError("io", "gone").code;
+    console.log((output0 as Tensor).dims, code, (await cache.list()).map(({ url }) => url));
+    // @ts-expect-error: there is no such precision
+    await loadModel("model.pte", { precision: "fp16" });
+  `);
+  const tsc = fileURLToPath(new URL("../node_modules/typescript/bin/tsc", import.meta.url));
+  const options = ["--noEmit", "--strict", "--skipLibCheck", "false", "--target", "es2022", "--lib", "es2022,dom", "--types", ""];
+  for (const [module, resolution] of [["esnext", "bundler"], ["nodenext", "nodenext"]]) {
+    await run(process.execPath, [tsc, ...options, "--module", module, "--moduleResolution", resolution, "stranger.ts"], { cwd: folder }).catch((error) => assert.fail(`${resolution}: ${error.stdout}${error.stderr}`));
+  }
+});
+
+/** A project of a page that runs a program, and says in its title what came of it. */
+async function writePage() {
+  await mkdir(join(folder, "public"), { recursive: true });
   await copyFile(add, join(folder, "public/add.pte"));
   await writeFile(join(folder, "index.html"), '<!doctype html><title>stranger</title><script type="module" src="./main.js"></script>');
   await writeFile(join(folder, "main.js"), `
@@ -63,18 +82,39 @@ test("a project that Vite builds runs a program", async () => {
       document.title = "failed " + (error instanceof PteryxError) + " " + error.message;
     }
   `);
+}
+async function titleOf(address) {
+  const browser = await launchBrowser();
+  try {
+    const page = await browser.open(address);
+    await page.waitForFunction(() => /^(sum|failed)/.test(document.title), undefined, { timeout: 60_000 });
+    return await page.title();
+  } finally {
+    await browser.close();
+  }
+}
+
+test("a page that Vite's development server serves runs a program", async () => {
+  await writePage();
+  const server = await createServer({ root: folder, logLevel: "error", server: { port: 0, host: "127.0.0.1" } });
+  try {
+    await server.listen();
+    assert.equal(await titleOf(server.resolvedUrls.local[0]), "sum 3");
+  } finally {
+    await server.close();
+  }
+});
+
+test("a project that Vite builds runs a program", async () => {
+  await writePage();
   await build({ root: folder, base: "./", logLevel: "error", build: { outDir: "built", target: "es2022" } });
   const built = await readdir(join(folder, "built/assets"));
   assert.ok(built.some((name) => name.endsWith(".wasm")), `no module among ${built}`);
   assert.ok(built.some((name) => /^pteryx_convert.*\.wasm$/.test(name)), `no converter among ${built}`);
   const server = await startServer({ root: join(folder, "built") });
-  const browser = await launchBrowser();
   try {
-    const page = await browser.open(`${server.origin}/index.html`);
-    await page.waitForFunction(() => /^(sum|failed)/.test(document.title), undefined, { timeout: 60_000 });
-    assert.equal(await page.title(), "sum 3");
+    assert.equal(await titleOf(`${server.origin}/index.html`), "sum 3");
   } finally {
-    await browser.close();
     await server.close();
   }
 });

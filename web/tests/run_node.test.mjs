@@ -42,6 +42,27 @@ test("inputs and outputs by name are those by position", async () => {
   await program.dispose();
 });
 
+test("elements of another type than the input's are refused, and numbers that are none of its own", async () => {
+  const sum = await loadProgram(fixture("ops/add.pte"), { device: "cpu" });
+  const ones = new Float32Array(231).fill(1);
+  for (const wrong of [new Int32Array(231), new Uint32Array(231), new Float64Array(231), new DataView(new ArrayBuffer(924))]) {
+    const refused = fails("invalid-argument", new RegExp(`^input 'input1' of 'forward': expected elements of f32, got ${wrong.constructor.name}$`));
+    await assert.rejects(sum.run("forward", [ones, wrong]), refused);
+    await assert.rejects(sum.run("forward", [ones, { dtype: "f32", dims: [231], data: wrong }]), refused);
+  }
+  for (const none of [undefined, null, 5, "ones"]) await assert.rejects(sum.run("forward", none), fails("invalid-argument", /^inputs: expected an array or an object, got /));
+  assert.equal((await sum.run("forward", { input0: ones, input1: [...ones] })).output0.data[230], 2);
+  await sum.dispose();
+
+  const model = await loadProgram(fixture("llm/qwen2_like_fp32.pte"), { device: "cpu" });
+  const [{ name, inputs }] = model.info.methods;
+  assert.equal(inputs[0].dtype, "i64");
+  for (const [wrong, got] of [[[0.5], "0.5"], [[NaN], "NaN"], [[2 ** 63], "9223372036854776000"], [new Float64Array(1), "Float64Array"], [0.5, "0.5"], [["x"], '"x"']]) {
+    await assert.rejects(model.run(name, { tokens: wrong, position: [0] }), fails("invalid-argument", new RegExp(`^input 'tokens' of '${name}': expected elements of i64, got ${got}$`)));
+  }
+  await model.dispose();
+});
+
 test("reset() brings back the state that a program began with", async () => {
   const program = await loadProgram(fixture("state/counter.pte"), { device: "cpu" });
   const [{ name, inputs }] = program.info.methods;
@@ -63,6 +84,16 @@ test("a run that is cancelled rejects, and the next one runs", async () => {
   await assert.rejects(waiting[1], fails("cancelled", /cancelled/));
   assert.equal((await waiting[0]).output0.data[230], 3);
   assert.equal((await program.run("forward", inputs, { signal: new AbortController().signal })).output0.data[230], 3);
+  await program.dispose();
+});
+
+test("a run that is cancelled while the CPU computes rejects, and the next one is as if it had not been", async () => {
+  const program = await loadProgram(fixture("llm/qwen2_like_fp32.pte"), { device: "cpu", threads: 1 });
+  const [{ name, inputs }] = program.info.methods;
+  const values = { tokens: new BigInt64Array(inputs[0].dims[1]).fill(5n), position: [0] };
+  const { logits } = await program.run(name, values); // takes tenths of a second
+  await assert.rejects(program.run(name, values, { signal: AbortSignal.timeout(5) }), fails("cancelled", /'run' was cancelled/));
+  assert.deepEqual((await program.run(name, values)).logits, logits);
   await program.dispose();
 });
 

@@ -1,7 +1,7 @@
 // One program or model on one device: the module and the GPU that it runs on. SPDX-License-Identifier: BSD-3-Clause
 import type { ByteSource } from "../byte_source.js";
 import { PteryxError } from "../errors.js";
-import { untilAborted } from "../source/cancel.js";
+import { throwIfAborted, untilAborted } from "../source/cancel.js";
 import type { DeviceInfo, GenerateOptions, GenerateResult, InputValue, LoadOptions, Message, MethodInfo, ModelInfo, Outputs, Piece, ProgramInfo, ProgramReport } from "../types.js";
 import { openGpu, type OpenGpu } from "./gpu_device.js";
 import { hasSimd, requireSimd } from "./simd.js";
@@ -11,8 +11,8 @@ import type { ProgressListener, Wasm } from "./wasm.js";
 
 /** What an engine is made with. */
 export interface EngineOptions {
-  readonly device: "auto" | "gpu" | "cpu";
-  readonly gpu: GPU | undefined;
+  readonly device: LoadOptions["device"];
+  readonly gpu: () => Promise<GPU | undefined>;
   readonly modules: ModuleAddresses;
   readonly signal: AbortSignal;
   /** Of the CPU's kernels; unless told, as many as pay. */
@@ -27,8 +27,8 @@ export interface EngineOptions {
 export interface LoadRequest {
   readonly source: ByteSource;
   readonly data: readonly ByteSource[];
-  readonly tokenizer?: ByteSource;
-  readonly options: Pick<LoadOptions, "precision" | "kv" | "memoryLimit">;
+  readonly tokenizer: ByteSource | undefined;
+  readonly options: { readonly [Name in "precision" | "kv" | "memoryLimit"]: LoadOptions[Name] | undefined };
   readonly onProgress: ProgressListener;
 }
 export type Stopped = () => PteryxError | undefined;
@@ -50,6 +50,17 @@ interface PieceReport {
   decodeMs?: number;
 }
 
+/** What is opened, unless the signal says so first: then what comes late is closed. */
+async function openUnlessAborted<T>(name: string, signal: AbortSignal, opening: Promise<T>, close: (late: T) => void): Promise<T> {
+  try {
+    throwIfAborted(name, signal);
+    return await Promise.race([opening, untilAborted(name, signal)]);
+  } catch (error) {
+    opening.then(close).catch(() => undefined);
+    throw error;
+  }
+}
+
 /** The GPU to use; none: the CPU, and `fallback` says why. */
 async function chooseGpu(options: EngineOptions, fallback: string[]): Promise<OpenGpu | undefined> {
   if (options.device === "cpu") {
@@ -58,7 +69,8 @@ async function chooseGpu(options: EngineOptions, fallback: string[]): Promise<Op
   }
   const slower = "The CPU is used, which is slower than a GPU";
   try {
-    const gpu = await openGpu(options.gpu, options.disable);
+    const opening = options.gpu().then((gpu) => openGpu(gpu, options.disable));
+    const gpu = await openUnlessAborted("the GPU", options.signal, opening, (late) => late.device.destroy());
     if (options.device === "gpu" || !gpu.software || !hasSimd()) {
       fallback.push(...gpu.lacks);
       return gpu;
@@ -66,7 +78,7 @@ async function chooseGpu(options: EngineOptions, fallback: string[]): Promise<Op
     gpu.device.destroy();
     fallback.push(`${slower}: WebGPU offers a software GPU only (${gpu.name}), which is slower still.`);
   } catch (error) {
-    if (options.device === "gpu" || !(error instanceof PteryxError)) throw error;
+    if (options.device === "gpu" || options.signal.aborted || !(error instanceof PteryxError)) throw error;
     requireSimd([`There is no GPU either: ${error.message}.`]);
     fallback.push(`${slower}: ${error.message}.`);
   }
@@ -92,32 +104,26 @@ export class Engine {
     const fallback: string[] = [];
     const gpu = await chooseGpu(options, fallback);
     const { modules, threads, all = false, signal } = options;
-    const opening = gpu === undefined ? openCpuModule(modules, threads, signal) : openGpuModule(modules, all, signal);
+    let module: OpenModule | undefined;
     try {
-      const module = await Promise.race([opening, untilAborted("the package's files", signal)]);
+      const opening = gpu === undefined ? openCpuModule(modules, threads, signal) : openGpuModule(modules, all, signal);
+      module = await openUnlessAborted("the package's files", signal, opening, (late) => late.close());
       const { wasm } = module;
       const device = gpu === undefined
         ? wasm.check("device_open_cpu")
         : wasm.checkText("device_open_gpu", [wasm.gpus.add(gpu.device)], JSON.stringify(gpu.description));
       return new Engine(module, device, gpu, fallback);
     } catch (error) {
-      opening.then((module) => module.close()).catch(() => undefined);
+      module?.close();
       gpu?.device.destroy();
       throw error;
     }
   }
 
   info(): DeviceInfo {
-    this.wasm.check("device_counters", this.device);
-    const { memoryBytes } = this.wasm.json() as { memoryBytes: number };
-    return {
-      kind: this.gpu === undefined ? "cpu" : "gpu",
-      name: this.gpu?.name ?? "CPU",
-      features: this.gpu?.features ?? [],
-      memoryBytes,
-      heapBytes: this.wasm.heapBytes,
-      fallback: this.fallback,
-    };
+    const { name, features } = this.gpu ?? { name: "CPU", features: [] };
+    const { memoryBytes } = this.counters();
+    return { kind: this.gpu ? "gpu" : "cpu", name, features, memoryBytes: memoryBytes!, heapBytes: this.wasm.heapBytes, fallback: this.fallback };
   }
   /** What the device was asked for since it was opened. */
   counters(): Record<string, number> {
@@ -144,7 +150,7 @@ export class Engine {
       ...request.options,
       source: wasm.sources.add(request.source),
       data: request.data.map((source) => wasm.sources.add(source)),
-      tokenizer: request.tokenizer === undefined ? null : wasm.sources.add(request.tokenizer),
+      tokenizer: request.tokenizer && wasm.sources.add(request.tokenizer),
       job,
     };
     let handle = 0;
@@ -174,7 +180,12 @@ export class Engine {
       ordered.forEach((value, i) => inputs.add(value, method.inputs[i]!, method.name));
       wasm.checkText("program_start", [program], JSON.stringify({ method: method.name, inputs: inputs.described }));
       await wasm.finish("program_run_advance", program, stopped);
-      return takeOutputs(method, wasm);
+      const outputs = takeOutputs(method, wasm);
+      // What the CPU computed last left no time to hear of a cancellation.
+      await wasm.host.breathe();
+      const late = stopped();
+      if (late !== undefined) throw late;
+      return outputs;
     } finally {
       wasm.call("program_cancel", program);
       inputs.release();
@@ -243,18 +254,10 @@ export class Engine {
         await wasm.host.breathe();
         continue;
       }
-      const newTokens = report.newTokens ?? 0;
-      const reason = report.reason === "stop text" || report.reason === "stop id" ? "stop" : (report.reason as GenerateResult["reason"]);
-      return {
-        text,
-        reason,
-        promptTokens: report.prompt,
-        cachedTokens: report.cachedTokens ?? 0,
-        newTokens,
-        promptMs: report.promptMs ?? 0,
-        decodeMs: report.decodeMs ?? 0,
-        hostMsPerToken: newTokens > 1 && busyAtFirst !== undefined ? (wasm.busyMs - busyAtFirst) / (newTokens - 1) : 0,
-      };
+      const { prompt: promptTokens, cachedTokens = 0, newTokens = 0, promptMs = 0, decodeMs = 0 } = report;
+      const reason = report.reason.split(" ")[0] as GenerateResult["reason"]; // it tells "stop text" from "stop id"
+      const hostMsPerToken = newTokens > 1 && busyAtFirst !== undefined ? (wasm.busyMs - busyAtFirst) / (newTokens - 1) : 0;
+      return { text, reason, promptTokens, cachedTokens, newTokens, promptMs, decodeMs, hostMsPerToken };
     }
   }
 }

@@ -2,8 +2,8 @@
 import { isNode } from "../node_check.js";
 import { ModuleMemory } from "./module_memory.js";
 
-// What computes leaves the thread to others after so long.
-const kTurnMs = 8;
+// What computes leaves the thread to others after so long; a run of the module's on the CPU after a little longer.
+export const kTurnMs = 8;
 // How long who waits sleeps at most where a signal may have ended what it waits for.
 const kMomentMs = 50;
 
@@ -46,7 +46,7 @@ export class Host {
   async breathe(): Promise<void> {
     if (performance.now() - this.#turnBegan < kTurnMs) return;
     await new Promise<void>((resolve) => {
-      if (isNode) return void setImmediate(resolve);
+      if (isNode) return void setImmediate(() => setImmediate(resolve)); // timers come between the two
       const { port1, port2 } = (this.#channel ??= new MessageChannel());
       port1.onmessage = () => resolve();
       port2.postMessage(null);

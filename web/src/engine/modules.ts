@@ -1,5 +1,4 @@
 // Which WebAssembly module is loaded, and what comes with it. SPDX-License-Identifier: BSD-3-Clause
-import { PteryxError } from "../errors.js";
 import { isNode } from "../platform.js";
 import { nodeProcessors } from "./node_parts.js";
 import { maySleep, startThreads } from "./threads.js";
@@ -29,8 +28,6 @@ export interface OpenModule {
   readonly hasAll: boolean;
   close(): void;
 }
-
-const kMostThreads = 64;
 
 function readKernels(address: string, signal: AbortSignal): Promise<Uint8Array> {
   return usePart(new URL(address), "the GPU's kernels", signal, async (response) => {
@@ -72,8 +69,6 @@ function sharedMemory(): WebAssembly.Memory | undefined {
 }
 
 export async function openCpuModule(addresses: ModuleAddresses, wanted: number | undefined, signal: AbortSignal): Promise<OpenModule> {
-  if (wanted !== undefined && !(Number.isInteger(wanted) && wanted >= 0 && wanted <= kMostThreads))
-    throw new PteryxError("invalid-argument", `threads: expected a number from 0 to ${kMostThreads}, got ${String(wanted)}`);
   const count = canShareMemory() ? wanted || (await usableCores()) : 1;
   const memory = count > 1 ? sharedMemory() : undefined;
   if (memory === undefined) {

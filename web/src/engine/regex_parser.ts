@@ -14,7 +14,7 @@ export type Part =
 /** How a repeated part gives back what it took. */
 export type Mode = "greedy" | "lazy" | "possessive";
 
-/** Says why a pattern is refused. */
+/** Without a reason: the module names the pattern, and nothing more. */
 export class RefusedPattern extends Error {}
 
 const ANY = "\\p{Any}"; // and not [^], which some engines take for one character with the flag v, however often it is repeated
@@ -55,12 +55,12 @@ class Parser {
 
   whole(): Part {
     const part = this.#choice();
-    if (this.#at < this.#chars.length) this.#refuse("')' without '('");
+    if (this.#at < this.#chars.length) this.#refuse(); // a closing parenthesis without an opening one
     return part;
   }
 
-  #refuse(why: string): never {
-    throw new RefusedPattern(`${why}, at character ${this.#at}`);
+  #refuse(): never {
+    throw new RefusedPattern();
   }
   #peek(ahead = 0): string {
     return this.#chars[this.#at + ahead] ?? "";
@@ -74,12 +74,12 @@ class Parser {
     return true;
   }
   #next(): string {
-    if (this.#at >= this.#chars.length) this.#refuse("the pattern ends too early");
+    if (this.#at >= this.#chars.length) this.#refuse();
     return this.#chars[this.#at++]!;
   }
   #until(end: string): string {
     const to = this.#chars.indexOf(end, this.#at);
-    if (to < 0) this.#refuse(`'${end}' is missing`);
+    if (to < 0) this.#refuse();
     const text = this.#chars.slice(this.#at, to).join("");
     this.#at = to + 1;
     return text;
@@ -87,7 +87,7 @@ class Parser {
 
   // A change of flags holds to the end of the group, in its later branches too.
   #choice(): Part {
-    if (++this.#depth > MOST_NESTED) this.#refuse("groups are nested too deep");
+    if (++this.#depth > MOST_NESTED) this.#refuse();
     const before = { ...this.#flags };
     const branches: Part[] = [];
     do {
@@ -126,9 +126,9 @@ class Parser {
       case "*":
       case "+":
       case "?":
-        return this.#refuse("nothing to repeat");
+        return this.#refuse();
       case "{":
-        if (this.#bounds(this.#at) !== undefined) this.#refuse("nothing to repeat");
+        if (this.#bounds(this.#at) !== undefined) this.#refuse();
         return this.#char(0x7b);
       default:
         return this.#char(char.codePointAt(0)!);
@@ -159,7 +159,7 @@ class Parser {
     if (bounds === undefined) return undefined;
     this.#at = bounds.end;
     const last = Number.isFinite(bounds.max) ? bounds.max : bounds.min;
-    if (bounds.min > MOST_REPEATS || last > MOST_REPEATS || bounds.max < bounds.min) this.#refuse("numbers of a repeat");
+    if (bounds.min > MOST_REPEATS || last > MOST_REPEATS || bounds.max < bounds.min) this.#refuse();
     return bounds;
   }
 
@@ -167,17 +167,17 @@ class Parser {
     const count = this.#quantifier();
     if (count === undefined) return body;
     const mode: Mode = this.#take("+") ? "possessive" : this.#take("?") ? "lazy" : "greedy";
-    if (this.#quantifier() !== undefined) this.#refuse("a repeat of a repeat");
+    if (this.#quantifier() !== undefined) this.#refuse(); // a repeat of a repeat
     return { kind: "repeat", body, min: count.min, max: count.max, mode };
   }
 
   #closed(part: Part): Part {
-    if (!this.#take(")")) this.#refuse("')' is missing");
+    if (!this.#take(")")) this.#refuse();
     return part;
   }
 
   #group(): Part | undefined {
-    if (this.#peek() === "*") this.#refuse("a verb");
+    if (this.#peek() === "*") this.#refuse(); // a verb
     if (!this.#take("?")) return this.#closed(this.#choice());
     if (this.#take("#")) return void this.#until(")");
     if (this.#take(":") || this.#take("|")) return this.#closed(this.#choice());
@@ -188,7 +188,7 @@ class Parser {
     // A name is of no use: what it captures cannot be asked for.
     for (const [opening, closing] of [["P<", ">"], ["<", ">"], ["'", "'"]] as const) {
       if (!this.#take(opening)) continue;
-      if (!/^[\p{L}_][\p{L}\p{Nd}_]*$/u.test(this.#until(closing))) this.#refuse("a group's name");
+      if (!/^[\p{L}_][\p{L}\p{Nd}_]*$/u.test(this.#until(closing))) this.#refuse();
       return this.#closed(this.#choice());
     }
     return this.#flagGroup();
@@ -213,7 +213,7 @@ class Parser {
         const body = this.#choice();
         this.#flags = before;
         return this.#closed(body);
-      } else this.#refuse(`'(?' with '${letter}'`);
+      } else this.#refuse();
     }
   }
 
@@ -234,7 +234,7 @@ class Parser {
     if (name === "{") name = this.#until("}").replace(/[\s-]/g, "");
     const inverse = name.startsWith("^");
     const set = propertySet(inverse ? name.slice(1) : name, (letter === "P") !== inverse);
-    return set ?? this.#refuse(`\\${letter}{${name}}`);
+    return set ?? this.#refuse();
   }
 
   #escapedChar(letter: string): number {
@@ -245,19 +245,19 @@ class Parser {
     if (letter === "0") return this.#number(/^([0-7]{0,2})/, 8);
     if (letter === "c") {
       const code = this.#next().toUpperCase().codePointAt(0)!;
-      if (code < 0x20 || code > 0x7e) this.#refuse("\\c");
+      if (code < 0x20 || code > 0x7e) this.#refuse();
       return code ^ 0x40;
     }
-    if (/[0-9A-Za-z]/.test(letter)) this.#refuse(`\\${letter}`);
+    if (/[0-9A-Za-z]/.test(letter)) this.#refuse();
     return letter.codePointAt(0)!;
   }
 
   #number(form: RegExp, base: number): number {
     const found = form.exec(this.#chars.slice(this.#at, this.#at + 9).join(""));
-    if (found === null) return this.#refuse("a character's number");
+    if (found === null) return this.#refuse();
     this.#at += found[0].length;
     const code = parseInt(found[1] || "0", base);
-    if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) this.#refuse("a character's number");
+    if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) this.#refuse();
     return code;
   }
 
@@ -270,7 +270,7 @@ class Parser {
       const named = /^(\^?[a-z]*)([:.=])\]/.exec(rest);
       if (named !== null && named[2] === mark) {
         this.#at += 1 + named[0].length;
-        return (mark === ":" ? posixSet(named[1]!) : undefined) ?? this.#refuse(`[${mark}${named[1]}${mark}]`);
+        return (mark === ":" ? posixSet(named[1]!) : undefined) ?? this.#refuse();
       }
     }
     if (char !== "\\") return char.codePointAt(0)!;
@@ -283,7 +283,7 @@ class Parser {
     const inverse = this.#take("^");
     let members = "";
     for (let first = true; first || this.#peek() !== "]"; first = false) {
-      if (this.#starts("&&")) this.#refuse("'&&' in a class");
+      if (this.#starts("&&")) this.#refuse();
       const from = this.#member();
       const ranged = this.#peek() === "-" && this.#peek(1) !== "]" && this.#peek(1) !== "";
       if (!ranged) {
@@ -292,7 +292,7 @@ class Parser {
       }
       ++this.#at;
       const to = this.#member();
-      if (typeof from === "string" || typeof to === "string" || to < from) this.#refuse("a range of a class");
+      if (typeof from === "string" || typeof to === "string" || to < from) this.#refuse();
       members += this.#range(from, to);
     }
     ++this.#at;

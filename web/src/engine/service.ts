@@ -10,13 +10,17 @@ import { LoadProgress } from "./load_progress.js";
 import type { ModuleAddresses } from "./modules.js";
 import { hasSimd } from "./simd.js";
 
+type SentOption = "device" | "precision" | "kv" | "memoryLimit" | "threads" | "cache" | "cacheFolder" | "sha256";
 /** Options that can be sent to a worker. */
-export type SentLoadOptions = Pick<LoadOptions, "device" | "precision" | "kv" | "memoryLimit" | "threads" | "cache" | "cacheFolder" | "sha256"> & { readonly disable?: string };
+export type SentLoadOptions = { readonly [Name in SentOption]: LoadOptions[Name] | undefined } & {
+  /** Capabilities to leave unused, for tests. */
+  readonly disable: string | undefined;
+};
 export interface LoadCall {
   readonly kind: "program" | "model";
   readonly input: Input;
   readonly data: readonly Input[];
-  readonly tokenizer?: Input;
+  readonly tokenizer: Input | undefined;
   readonly options: SentLoadOptions;
   /** Of relative addresses: the page's. */
   readonly base: string;
@@ -175,8 +179,8 @@ export class Service {
       const request = {
         source,
         data,
-        ...(tokenizer === undefined ? {} : { tokenizer }),
-        options: { precision, ...(kv === undefined ? {} : { kv }), ...(memoryLimit === undefined ? {} : { memoryLimit }) },
+        tokenizer,
+        options: { precision, kv, memoryLimit },
         onProgress: (what: string, done: number, total: number): boolean => {
           progress.module(what, done, total);
           return !signal.aborted;
@@ -195,7 +199,12 @@ export class Service {
       this.#handle = loaded.handle;
       this.#kind = call.kind;
       this.#methods = "methods" in loaded.info ? loaded.info.methods : [];
-      if (call.options.sha256 === undefined) source.complete().catch((error: unknown) => console.warn(String(error))); // for the next visit
+      if (call.options.sha256 === undefined) {
+        // For the next visit, unless this one ends before.
+        source.complete().catch((error: PteryxError) => {
+          if (error.code !== "cancelled") console.warn(String(error));
+        });
+      }
       return loaded.info;
     } catch (error) {
       closeAll(engine, opened);
@@ -222,17 +231,8 @@ export class Service {
     for (const file of call.data) data.push(add(await openInput(file, options)));
     return { source, data, tokenizer: call.tokenizer === undefined ? undefined : add(await openInput(call.tokenizer, options)) };
   }
-  async #openEngine(call: LoadCall, all: boolean, signal: AbortSignal): Promise<Engine> {
-    const { device = "auto", disable, threads } = call.options;
-    return Engine.open({
-      device,
-      gpu: await platformGpu(),
-      modules: call.modules,
-      signal,
-      all,
-      threads,
-      disable,
-    });
+  #openEngine({ options, modules }: LoadCall, all: boolean, signal: AbortSignal): Promise<Engine> {
+    return Engine.open({ ...options, gpu: platformGpu, modules, signal, all });
   }
 
   async #inspect(call: LoadCall, signal: AbortSignal, stopped: Stopped, emit: Emit): Promise<ProgramReport> {

@@ -1,13 +1,17 @@
 // Values of a program between JavaScript and the module. SPDX-License-Identifier: BSD-3-Clause
 import { PteryxError } from "../errors.js";
 import type { DType, InputValue, MethodInfo, Outputs, OutputValue, Tensor, TypedArray, ValueInfo } from "../types.js";
+import { shown } from "./options.js";
 import type { Wasm } from "./wasm.js";
 
-type ArrayType = { new (buffer: ArrayBuffer): TypedArray; readonly BYTES_PER_ELEMENT: number };
-const kArrays: Readonly<Record<DType, ArrayType>> = {
+type ArrayType = { new (buffer: ArrayBuffer): TypedArray; readonly name: string; from(values: readonly unknown[], element: (value: unknown) => unknown): TypedArray };
+const kArrays = {
   f32: Float32Array, f64: Float64Array, f16: Uint16Array, bf16: Uint16Array, i64: BigInt64Array, i32: Int32Array, i16: Int16Array, i8: Int8Array,
   u8: Uint8Array, bool: Uint8Array, u16: Uint16Array, u32: Uint32Array, u64: BigUint64Array,
-};
+} as unknown as Readonly<Record<DType, ArrayType>>;
+
+/** Other arrays that hold elements of a type. */
+const kAlso: Readonly<Partial<Record<DType, string>>> = { u8: "Uint8ClampedArray", bool: "Uint8ClampedArray", f16: "Float16Array" };
 
 /** As the module reads it. */
 type Described = Record<string, unknown>;
@@ -16,12 +20,20 @@ function isTensor(value: object): value is Tensor {
   return "dtype" in value && "dims" in value && "data" in value;
 }
 
-/** Numbers as elements of a type. */
-function arrayOf(values: readonly number[], dtype: DType): TypedArray {
-  if (dtype === "i64") return BigInt64Array.from(values, (v) => BigInt(v));
-  if (dtype === "u64") return BigUint64Array.from(values, (v) => BigInt(v));
-  if (dtype === "f16" || dtype === "bf16") throw new PteryxError("invalid-argument", `${dtype} takes its bits in a Uint16Array`);
-  return (kArrays[dtype] as unknown as { from(values: readonly number[]): TypedArray }).from(values);
+type Wrong = (expected: string, got: unknown) => PteryxError;
+
+/** Numbers as elements of a type, which have to be those numbers: none is wrapped, cut or made of something else. */
+function arrayOf(values: readonly unknown[], dtype: DType, wrong: Wrong): TypedArray {
+  const array = kArrays[dtype];
+  if (array === Uint16Array && dtype !== "u16") throw wrong(`a Uint16Array with the bits of ${dtype}`, values);
+  const wide = /[iu]64/.test(dtype);
+  const data = array.from(values, (value) => {
+    if (wide) return BigInt(typeof value === "bigint" || Number.isInteger(value) ? (value as number) : 0);
+    return dtype === "bool" ? Number(Boolean(value)) : typeof value === "number" ? value : 0;
+  });
+  const bad = values.findIndex((value, i) => (dtype.startsWith("f") ? typeof value !== "number" : data[i] != value));
+  if (bad >= 0) throw wrong(`elements of ${dtype}`, values[bad]);
+  return data;
 }
 
 /** Sizes of an array that has none: those of the input, of which one may be smaller where it may be. */
@@ -36,10 +48,10 @@ function dimsFor(count: number, info: ValueInfo): readonly number[] {
   return dims;
 }
 
-function tensorFor(value: Tensor | TypedArray | readonly number[], info: ValueInfo): Tensor {
+function tensorFor(value: Tensor | TypedArray | readonly number[], info: ValueInfo, wrong: Wrong): Tensor {
   if (!Array.isArray(value) && !ArrayBuffer.isView(value)) return value as Tensor;
   const dtype = info.dtype ?? "f32";
-  const data = Array.isArray(value) ? arrayOf(value as readonly number[], dtype) : (value as TypedArray);
+  const data = Array.isArray(value) ? arrayOf(value, dtype, wrong) : (value as TypedArray);
   return { dtype, dims: dimsFor(data.length, info), data };
 }
 
@@ -51,21 +63,21 @@ export class Inputs {
   constructor(readonly wasm: Wasm) {}
 
   add(value: InputValue, info: ValueInfo, method: string): void {
-    const wrong = (): PteryxError =>
-      new PteryxError("invalid-argument", `input '${info.name}' of '${method}': expected ${info.kind === "tensor" ? `a tensor of ${info.dtype}` : info.kind}, got ${typeof value}`);
+    const wrong: Wrong = (expected, got) => new PteryxError("invalid-argument", `input '${info.name}' of '${method}': expected ${expected}, got ${shown(got)}`);
+    const tensor = (from: unknown): void => this.#addTensor(tensorFor(from as Tensor, info, wrong), wrong);
     if (value === null) this.described.push({ kind: "none" });
     else if (typeof value === "boolean") this.described.push({ kind: "bool", value });
     else if (typeof value === "string") this.described.push({ kind: "string", value });
     else if (typeof value === "bigint") this.described.push({ kind: "int", value: String(value) });
-    else if (typeof value === "number" && info.kind === "tensor") this.#addTensor(tensorFor([value], info), info, method);
-    else if (typeof value === "number") this.described.push(info.kind === "float" ? { kind: "float", value } : { kind: "int", value: String(value) });
-    else if (typeof value === "object" && (Array.isArray(value) || ArrayBuffer.isView(value) || isTensor(value))) this.#addTensor(tensorFor(value as Tensor, info), info, method);
-    else throw wrong();
+    else if (typeof value === "number" && info.kind === "tensor") tensor([value]);
+    else if (typeof value === "number" && Number.isFinite(value)) this.described.push(Number.isSafeInteger(value) ? { kind: "int", value: String(value) } : { kind: "float", value });
+    else if (typeof value === "object" && (Array.isArray(value) || ArrayBuffer.isView(value) || isTensor(value))) tensor(value);
+    else throw wrong(info.kind === "tensor" ? `a tensor of ${info.dtype}` : info.kind, value);
   }
-  #addTensor(tensor: Tensor, info: ValueInfo, method: string): void {
-    const array = kArrays[tensor.dtype];
-    if (array === undefined || tensor.data.BYTES_PER_ELEMENT !== array.BYTES_PER_ELEMENT)
-      throw new PteryxError("invalid-argument", `input '${info.name}' of '${method}': expected elements of ${tensor.dtype}, got a ${tensor.data.constructor.name}`);
+  #addTensor(tensor: Tensor, wrong: Wrong): void {
+    // By its name, which is the same in other frames and of subclasses.
+    const name = String((tensor.data as TypedArray | undefined)?.[Symbol.toStringTag]);
+    if (name !== kArrays[tensor.dtype]?.name && name !== kAlso[tensor.dtype]) throw wrong(`elements of ${tensor.dtype}`, tensor.data);
     const bytes = new Uint8Array(tensor.data.buffer, tensor.data.byteOffset, tensor.data.byteLength);
     const address = this.wasm.allocate(bytes.length);
     this.#memory.push(address);
