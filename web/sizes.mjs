@@ -18,16 +18,36 @@ async function scriptsOf(dist, from) {
   return [...found].sort();
 }
 
+/** A file's size as it is, and compressed. */
+async function sizesOf(url) {
+  const bytes = await readFile(url);
+  return [bytes.length, gzipSync(bytes, { level: 9 }).length];
+}
+/** Sums of both. */
+function sum(files) {
+  const of = (i) => Object.values(files).reduce((total, sizes) => total + sizes[i], 0);
+  return { raw: of(0), gzip: of(1) };
+}
+
 /** Sizes of the files that `dist` has for a chat on a GPU, their sum, and the converter's: `{ files: { NAME: [raw, gzip] }, raw, gzip, converter }`. */
 export async function measure(dist) {
   const files = {};
   for (const name of ["pteryx.wasm", "kernels.bin", ...(await scriptsOf(dist, ["index.js", "worker.js"]))]) {
-    const bytes = await readFile(new URL(name, dist));
-    files[name] = [bytes.length, gzipSync(bytes, { level: 9 }).length];
+    files[name] = await sizesOf(new URL(name, dist));
   }
-  const sum = (i) => Object.values(files).reduce((total, sizes) => total + sizes[i], 0);
   const { size: converter } = await stat(new URL("pteryx_convert.wasm", dist));
-  return { files, raw: sum(0), gzip: sum(1), converter };
+  return { files, ...sum(files), converter };
+}
+
+/** Sizes of the scripts and the module that the page in `folder` loads for the same: its own and the package's. */
+export async function measurePage(folder) {
+  const files = {};
+  const page = new URL("main.js", folder);
+  const text = await readFile(page, "utf8");
+  const chunks = [...text.matchAll(/from\s*"\.\/(chunks\/[\w.-]+\.js)"/g)].map(([, name]) => name);
+  for (const name of ["main.js", "theme.js", ...chunks]) files[name] = await sizesOf(new URL(name, folder));
+  for (const name of ["pteryx.wasm", ...(await scriptsOf(new URL("pteryx/", folder), ["index.js", "worker.js"]))]) files[`pteryx/${name}`] = await sizesOf(new URL(`pteryx/${name}`, folder));
+  return { files, ...sum(files) };
 }
 
 /** What is too large, in sentences. */

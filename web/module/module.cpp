@@ -72,14 +72,22 @@ Json describe(const ValueInfo& info, std::string name) {
   return j;
 }
 
-// Programs have no names for inputs and outputs. Those of a language model have usual ones.
-Json describe(const MethodInfo& info) {
+// Tokens, where they begin unless there is no cache, and logits: the signature of a language model.
+bool is_language_model(const MethodInfo& info) {
   const auto is_integer = [](const ValueInfo& v) {
     return v.kind == "tensor" && (v.dtype == DType::kI64 || v.dtype == DType::kI32);
   };
-  const bool model = info.inputs.size() == 2 && info.outputs.size() == 1 &&
-                     is_integer(info.inputs[0]) && info.inputs[0].dims.rank() == 2 &&
-                     info.outputs[0].kind == "tensor" && info.outputs[0].dims.rank() >= 2;
+  if (info.inputs.empty() || info.inputs.size() > 2 || info.outputs.size() != 1) return false;
+  const ValueInfo& tokens = info.inputs.front();
+  const ValueInfo& logits = info.outputs.front();
+  return is_integer(tokens) && tokens.dims.rank() == 2 && logits.kind == "tensor" &&
+         !is_integer(logits) && logits.dims.rank() >= 2 &&
+         (info.inputs.size() == 1 || (is_integer(info.inputs[1]) && info.inputs[1].dims.rank() < 2));
+}
+
+// Programs have no names for inputs and outputs. Those of a language model have usual ones.
+Json describe(const MethodInfo& info) {
+  const bool model = is_language_model(info);
   Json inputs = Json::Array();
   for (size_t i = 0; i < info.inputs.size(); ++i) {
     const char* const usual = i == 0 ? "tokens" : "position";

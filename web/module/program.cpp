@@ -1,5 +1,6 @@
 // Programs: load, describe, run. SPDX-License-Identifier: BSD-3-Clause
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -93,6 +94,12 @@ Status start(WebProgram& p, std::string_view request) {
   return {};
 }
 
+// JSON has neither infinities nor what is no number: those are text, as scripts read them.
+Json float_json(double value) {
+  if (std::isfinite(value)) return value;
+  return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
+}
+
 Json describe_output(const Value& v) {
   Json j;
   if (const TensorView* t = v.tensor()) {
@@ -104,7 +111,7 @@ Json describe_output(const Value& v) {
     return j;
   }
   if (const auto* i = v.integer()) return j.set("kind", "int").set("value", std::to_string(*i));
-  if (const auto* d = v.number()) return j.set("kind", "float").set("value", *d);
+  if (const auto* d = v.number()) return j.set("kind", "float").set("value", float_json(*d));
   if (const auto* b = v.flag()) return j.set("kind", "bool").set("value", *b);
   if (const auto* s = v.text()) return j.set("kind", "string").set("value", *s);
   return j.set("kind", "none");

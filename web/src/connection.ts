@@ -1,7 +1,7 @@
 // Calls of the service, in a worker or on the same thread. SPDX-License-Identifier: BSD-3-Clause
 import { missingPart, PteryxError, type ErrorCode } from "./errors.js";
 import { startForeignWorker } from "./foreign_worker.js";
-import { Service, type CallName, type Emit, type ServiceCalls, type ServiceEvent } from "./engine/service.js";
+import { Service, notBegun, type CallName, type Emit, type ServiceCalls, type ServiceEvent } from "./engine/service.js";
 import { asPteryxError } from "./platform.js";
 
 /** To the worker. */
@@ -28,11 +28,12 @@ class DirectConnection implements Connection {
     if (signal?.aborted === true) abort();
     signal?.addEventListener("abort", abort);
     const thrown: unknown[] = [];
+    let over = false; // what is still to be told then, such as of a download that goes on, is not the caller's any more
     try {
       // What the caller's function throws ends the call, and does not reach the module that is in the midst of it.
       const value = await this.#service.call(name, args, controller, (event) => {
         try {
-          if (thrown.length === 0) emit?.(event);
+          if (!over && thrown.length === 0) emit?.(event);
         } catch (error) {
           thrown.push(error);
           abort();
@@ -42,6 +43,7 @@ class DirectConnection implements Connection {
     } catch (error) {
       if (thrown.length === 0) throw asPteryxError(error);
     } finally {
+      over = true;
       signal?.removeEventListener("abort", abort);
     }
     throw thrown[0];
@@ -77,6 +79,7 @@ class WorkerConnection implements Connection {
   }
 
   call<Name extends CallName>(name: Name, args: Parameters<ServiceCalls[Name]>, signal?: AbortSignal, emit?: Emit): Promise<Value<Name>> {
+    if (signal?.aborted === true) return notBegun(name);
     return new Promise((resolve, reject) => {
       if (this.#ended !== undefined) return reject(this.#ended);
       const id = ++this.#last;
@@ -93,8 +96,7 @@ class WorkerConnection implements Connection {
         this.#pending.delete(id);
         return reject(new PteryxError("invalid-argument", `what was given to '${name}' cannot be sent to a worker: ${String(error)}`, { cause: error }));
       }
-      if (signal?.aborted === true) cancel();
-      else signal?.addEventListener("abort", cancel);
+      signal?.addEventListener("abort", cancel);
     });
   }
   close(): void {

@@ -23,7 +23,7 @@ const kModules: ModuleAddresses = {
 };
 
 function loadCall(kind: "program" | "model", input: Input, options: ModelOptions & { readonly disable?: string }): LoadCall {
-  const { device, precision, kv, memoryLimit, threads, cache, cacheFolder, sha256, disable, tokenizer, data = [] } = options;
+  const { device, precision, kv, memoryLimit, threads, cache, cacheFolder, cacheLimit, sha256, disable, tokenizer, data = [] } = options;
   // Addresses are objects that workers cannot be sent.
   const sent = <T>(file: T): T | string => (file instanceof URL ? file.href : file);
   return {
@@ -31,7 +31,7 @@ function loadCall(kind: "program" | "model", input: Input, options: ModelOptions
     input: sent(input),
     data: data.map(sent),
     tokenizer: sent(tokenizer),
-    options: { device, precision, kv, memoryLimit, threads, cache, cacheFolder, sha256, disable },
+    options: { device, precision, kv, memoryLimit, threads, cache, cacheFolder, cacheLimit, sha256, disable },
     base: baseAddress(),
     modules: kModules,
   };
@@ -53,6 +53,18 @@ async function load<Info>(connection: Connection, call: LoadCall, options: LoadO
   }
 }
 
+// A call that waits for a GPU that never answers ends with its worker.
+const kPatienceMs = 10_000;
+
+/** Frees what a connection holds, and ends it. */
+async function end(connection: Connection): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, kPatienceMs)));
+  await Promise.race([connection.call("dispose", []).catch(() => undefined), late]);
+  clearTimeout(timer);
+  connection.close();
+}
+
 class LoadedProgram implements Program {
   constructor(
     readonly connection: Connection,
@@ -69,9 +81,8 @@ class LoadedProgram implements Program {
   device(): Promise<DeviceInfo> {
     return this.connection.call("device", []);
   }
-  async dispose(): Promise<void> {
-    await this.connection.call("dispose", []).catch(() => undefined);
-    this.connection.close();
+  dispose(): Promise<void> {
+    return end(this.connection);
   }
 }
 
@@ -128,10 +139,12 @@ class LoadedModel implements Model {
     this.sequences.add(sequence);
     return sequence;
   }
-  encode(text: string): Promise<number[]> {
+  async encode(text: string): Promise<number[]> {
+    check({}, { text });
     return this.connection.call("encode", [text]);
   }
-  decode(tokens: readonly number[]): Promise<string> {
+  async decode(tokens: readonly number[]): Promise<string> {
+    check({}, { tokens });
     return this.connection.call("decode", [tokens]);
   }
   device(): Promise<DeviceInfo> {
@@ -145,10 +158,9 @@ class LoadedModel implements Model {
     for (const sequence of this.sequences) sequence.id = kLost;
     for (const sequence of this.sequences) sequence.id = await this.connection.call("createSequence", []);
   }
-  async dispose(): Promise<void> {
+  dispose(): Promise<void> {
     this.#disposed = true;
-    await this.connection.call("dispose", []).catch(() => undefined);
-    this.connection.close();
+    return end(this.connection);
   }
 }
 

@@ -39,6 +39,8 @@ export interface LoadOptions {
   readonly cache?: boolean;
   /** Folder in which conversions of GGUF files are cached; without one, they are temporary files. Node only. */
   readonly cacheFolder?: string;
+  /** Bytes that the conversions in `cacheFolder` may take: beyond them, those used longest ago are removed. Default: 32 GiB. */
+  readonly cacheLimit?: number;
   /**
    * SHA-256 of the file, in hexadecimal. A mismatch is refused with the code `invalid-program` and nothing is cached. A cached file that already
    * matched is used without contacting the server.

@@ -76,6 +76,21 @@ for (const [part, input, options] of [
   });
 }
 
+test("dispose() ends a worker that does not answer", { timeout: 60_000 }, async () => {
+  const page = await openPage();
+  const script = await readFile(new URL("../dist/worker.js", import.meta.url));
+  const deaf = `addEventListener("message", (event) => event.data.name === "dispose" && event.stopImmediatePropagation());`;
+  server.file("/web/dist/worker.js", { body: Buffer.concat([Buffer.from(deaf), script]), type: "text/javascript" });
+  await page.evaluate(async ([path, options]) => {
+    const { loadProgram } = await import("/web/dist/index.js");
+    await (await loadProgram(path, options)).dispose();
+  }, [kAdd, { device: "cpu", threads: 1 }]);
+  server.remove("/web/dist/worker.js");
+  for (let tries = 0; tries < 100 && page.workers().length > 0; tries++) await sleep(50);
+  assert.equal(page.workers().length, 0);
+  await page.close();
+});
+
 for (const worker of [true, false]) {
   const where = worker ? "a worker" : "the page's thread";
   test(`${where}: dispose() stops a text, and what a callback throws rejects its call`, async () => {
@@ -104,6 +119,50 @@ for (const worker of [true, false]) {
     }, [kChat, { device: "cpu", cache: false, worker }]);
     await page.close();
     assert.deepEqual(outcome, { load: "boom", prompt: "boom", recovery: "boom", same: true, reason: "cancelled" });
+  });
+
+  test(`${where}: what was cancelled before it is called does nothing`, async () => {
+    const page = await openPage();
+    const outcome = await page.evaluate(async ([counter, path, options]) => {
+      const { loadModel, loadProgram } = await import("/web/dist/index.js");
+      const signal = AbortSignal.abort();
+      const codeOf = (promise) => promise.then(() => "none", (error) => error.code);
+      const codes = [await codeOf(loadProgram(counter, { ...options, signal }))];
+      const program = await loadProgram(counter, options);
+      const [{ name, inputs }] = program.info.methods;
+      const values = inputs.map(({ dims }) => new Float32Array(dims.reduce((n, d) => n * d, 1)).fill(1));
+      const first = await program.run(name, values);
+      await program.reset();
+      codes.push(await codeOf(program.run(name, values, { signal })));
+      const second = await program.run(name, values);
+      const model = await loadModel(path, options);
+      codes.push(await codeOf(model.recover({ signal })));
+      const { reason, newTokens } = await model.generate("Hello", { signal }).result;
+      const after = await model.generate("Hello", { maxTokens: 2, ignoreEnd: true }).result;
+      await Promise.all([program.dispose(), model.dispose()]);
+      return { codes, same: JSON.stringify(first) === JSON.stringify(second), reason, newTokens, after: after.newTokens };
+    }, ["/tests/fixtures/state/counter.pte", kChat, { device: "cpu", cache: false, worker }]);
+    await page.close();
+    assert.deepEqual(outcome, { codes: ["cancelled", "cancelled", "cancelled"], same: true, reason: "cancelled", newTokens: 0, after: 2 });
+  });
+
+  test(`${where}: nothing is told of a load that is over`, async () => {
+    const page = await openPage();
+    const { late, complete } = await page.evaluate(async ([path, options]) => {
+      const { cache, loadProgram } = await import("/web/dist/index.js");
+      await cache.clear();
+      let over = false;
+      let late = 0;
+      const program = await loadProgram(path, { ...options, onProgress: () => (late += over ? 1 : 0) });
+      over = true;
+      // Of its download, which goes on.
+      for (let tries = 0; tries < 100 && !(await cache.list())[0].complete; tries++) await new Promise((resolve) => setTimeout(resolve, 100));
+      const [{ complete }] = await cache.list();
+      await program.dispose();
+      return { late, complete };
+    }, ["/padded.pte", { device: "cpu", threads: 1, worker }]);
+    await page.close();
+    assert.deepEqual({ late, complete }, { late: 0, complete: true });
   });
 
   test(`${where}: sequences and models that take turns give the texts that each gives alone`, async () => {

@@ -135,6 +135,26 @@ test("a text has one loop at a time", { timeout: 60_000 }, async () => {
   await model.dispose();
 });
 
+test("half a character in a message is the replacement character, as in any text", async () => {
+  const model = await loadModel(chat, { device: "cpu" });
+  const answer = async (content, options) => (await model.chat([{ role: "user", content }], { maxTokens: 8, ignoreEnd: true, ...options }).result).text;
+  const half = "Hello \ud83d"; // as slice() leaves it
+  assert.equal(await answer(half), await answer("Hello \ufffd"));
+  assert.equal((await model.generate(half, { maxTokens: 8, ignoreEnd: true, stop: ["\udc00"] }).result).newTokens, 8);
+  assert.deepEqual(await model.encode(half), await model.encode("Hello \ufffd"));
+  await model.dispose();
+});
+
+test("sequences can be made and freed as often as one likes", async () => {
+  const model = await loadModel(chat, { device: "cpu" });
+  // Numbers of objects have 12 bits for how often their place was used.
+  for (let i = 0; i < 4200; i++) await (await model.createSequence()).dispose();
+  const sequence = await model.createSequence();
+  const options = { maxTokens: 4, ignoreEnd: true };
+  assert.equal((await sequence.generate("Hello", options).result).text, (await model.generate("Hello", options).result).text);
+  await model.dispose();
+});
+
 test("a sequence that a recovery could not bring back says so, and comes back with the next one", async () => {
   const model = await loadModel(chat, { device: "cpu" });
   const sequences = [await model.createSequence(), await model.createSequence(), await model.createSequence()];

@@ -64,12 +64,14 @@ test("a wrong command line is one line on stderr, and exit code 2", async () => 
     [["chat", "a", "--seed"], /--seed/],
     [["chat", "a", "--device", "tpu"], /--device: expected auto, gpu or cpu, got 'tpu'/],
     [["chat", "a", "--max-tokens", "0"], /--max-tokens: expected a whole number from 1, got '0'/],
-    [["chat", "a", "--temperature", "hot"], /--temperature: expected a number from 0, got 'hot'/],
+    [["chat", "a", "--temperature", "hot"], /--temperature: expected a number from 0 to 100, got 'hot'/],
+    [["chat", "a", "--temperature", "101"], /--temperature: expected a number from 0 to 100, got '101'/],
     [["chat", "a", "--seed", "1.5"], /--seed: expected a whole number from 0, got '1\.5'/],
     [["chat", "a", "-p", " "], /the message is empty/],
   ];
-  for (const [args, pattern] of cases) {
-    const { code, stdout, stderr } = await pteryx(args);
+  const limit = { args: ["chat", "a"], pattern: /PTERYX_CACHE_LIMIT: expected a number of MiB, got 'much'/, env: { PTERYX_CACHE_LIMIT: "much" } };
+  for (const { args, pattern, env } of [...cases.map(([args, pattern]) => ({ args, pattern })), limit]) {
+    const { code, stdout, stderr } = await pteryx(args, { env });
     assert.deepEqual([code, stdout], [2, ""], args.join(" "));
     assert.match(stderr, /^pteryx: [^\n]+; see pteryx --help\n$/);
     assert.match(stderr, pattern);
@@ -148,6 +150,13 @@ test("a GGUF file is converted once, into the user's cache", async () => {
   const own = await pteryx(args, { env: { PTERYX_CACHE: join(folder, "own") } });
   assert.equal(own.stdout, first.stdout);
   assert.equal((await readdir(join(folder, "own"))).length, 2);
+  // Beyond its limit the cache holds what was converted last.
+  await writeFile(join(folder, "other.gguf"), makeGguf({ seed: 2 }));
+  const other = await pteryx(["chat", "other.gguf", ...args.slice(2)], { env: { PTERYX_CACHE: join(folder, "own"), PTERYX_CACHE_LIMIT: "0" } });
+  assert.equal(other.code, 0, other.stderr);
+  const [kept, ...more] = (await readdir(join(folder, "own"))).filter((name) => name.endsWith(".json"));
+  assert.deepEqual(more, []);
+  assert.match(await readFile(join(folder, "own", kept), "utf8"), /other\.gguf/);
 });
 
 test("without a GPU it says why the CPU is used", async () => {

@@ -185,6 +185,25 @@ test("a wrong header is refused before the file is fetched, a cut file with the 
   assert.deepEqual((await list()).filter((entry) => entry.kind === "conversion"), []);
 });
 
+test("a kept conversion that has lost a part says so, and is made anew the next time", async () => {
+  const url = `${server.origin}/large.gguf`;
+  await run("worker", open, { url });
+  await page.evaluate(async () => {
+    const remove = async (folder) => {
+      for await (const [name, handle] of folder.entries()) {
+        if (handle.kind === "directory") await remove(handle);
+        else if (name === "b1") await folder.removeEntry(name);
+      }
+    };
+    await remove(await navigator.storage.getDirectory());
+  });
+  await assert.rejects(run("worker", open, { url }), { code: "io", message: /was removed from the cache while in use/ });
+  for (let tries = 0; tries < 100 && (await list()).length > 0; tries++) await sleep(20);
+  const again = await run("worker", open, { url });
+  assert.equal(again.hash, kProgramHashes["large.gguf"]);
+  assert.ok(again.seen.length > 0);
+});
+
 test("a conversion that is stopped leaves no part of itself", async () => {
   await assert.rejects(run("worker", open, { url: `${server.origin}/large.gguf`, abortAt: 0.6 }), { code: "cancelled" });
   assert.deepEqual((await list()).filter((entry) => entry.kind === "conversion"), []);
@@ -202,8 +221,10 @@ test("where there is no room, the error says how much is needed, and nothing is 
     await run("page", ({ cache }) => cache.clear());
     await session.send("Storage.overrideQuotaForOrigin", { origin: server.origin });
     await run("worker", open, { url: `${server.origin}/large.gguf` });
-    await session.send("Storage.overrideQuotaForOrigin", { origin: server.origin, quotaSize: large.length });
-    assert.deepEqual((await run("worker", open, { url: `${server.origin}/large.gguf` })).seen, []);
+    for (const quotaSize of [large.length, 1]) {
+      await session.send("Storage.overrideQuotaForOrigin", { origin: server.origin, quotaSize });
+      assert.deepEqual((await run("worker", open, { url: `${server.origin}/large.gguf` })).seen, [], `with room for ${quotaSize}`);
+    }
   } finally {
     await session.send("Storage.overrideQuotaForOrigin", { origin: server.origin });
   }

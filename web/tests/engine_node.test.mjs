@@ -5,11 +5,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import binaryen from "binaryen";
 import { bundle } from "./support/bundle.mjs";
 
-const kParts = ["engine", "gpu_imports", "host", "source_imports", "tensors", "wasm"];
-let bundled, Engine, Gpus, Host, Inputs, Sources, Wasm;
+const kParts = ["engine", "gpu_device", "gpu_imports", "host", "source_imports", "tensors", "wasm"];
+let bundled, Engine, Gpus, Host, Inputs, openGpu, Sources, Wasm;
 before(async () => {
   bundled = await bundle(kParts.map((name) => `src/engine/${name}.ts`));
-  [{ Engine }, { Gpus }, { Host }, { Sources }, { Inputs }, { Wasm }] = await Promise.all(kParts.map(bundled.load));
+  [{ Engine }, { openGpu }, { Gpus }, { Host }, { Sources }, { Inputs }, { Wasm }] = await Promise.all(kParts.map(bundled.load));
 });
 after(() => bundled.remove());
 
@@ -66,7 +66,7 @@ test("a run that was cancelled while the CPU computed rejects all the same", asy
   let stopped;
   const wasm = {
     call: (name) => calls.push(name),
-    checkText: () => 1,
+    checkJson: () => 1,
     finish: async () => (stopped = new Error("cancelled")),
     json: () => ({ outputs: [] }),
     host: { breathe: async () => calls.push("breathe") },
@@ -85,6 +85,12 @@ test("between the turns of what computes, timers have theirs", async () => {
     await host.breathe();
     assert.ok(rang);
   }
+});
+
+test("an adapter that says nothing of itself, as those of older browsers, is a GPU", async () => {
+  const adapter = { features: new Set(), limits: {}, requestDevice: async () => ({ limits: {} }) };
+  const { name, software, description } = await openGpu({ requestAdapter: async () => adapter });
+  assert.deepEqual([name, software, description.vendor, description.architecture], ["GPU", false, "", ""]);
 });
 
 for (const device of ["gpu", "auto"]) for (const hanging of ["platform", "requestAdapter", "requestDevice"]) {

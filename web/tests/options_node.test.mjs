@@ -78,14 +78,14 @@ const kWrongLoads = [
   ["device", "auto, gpu or cpu", "webgpu", '"webgpu"'], ["precision", kPrecisions, "fp16", '"fp16"'], ["precision", kPrecisions, 16, "16"], ["kv", kPrecisions, null, "null"],
   ["threads", "a number from 0 to 64", "2", '"2"'], ["threads", "a number from 0 to 64", 65, "65"], ["memoryLimit", "a number above 0", "1e9", '"1e9"'],
   ["memoryLimit", "a number above 0", 0, "0"], ["memoryLimit", "a number above 0", NaN, "NaN"], ["sha256", "a string", 5, "5"],
-  ["worker", "a boolean", "no", '"no"'], ["cache", "a boolean", 1, "1"], ["cacheFolder", "a string", new URL("file:///tmp"), "URL"],
+  ["worker", "a boolean", "no", '"no"'], ["cache", "a boolean", 1, "1"], ["cacheLimit", "a number from 0", -1, "-1"], ["cacheFolder", "a string", new URL("file:///tmp"), "URL"],
   ["data", "an array of addresses, files or bytes", "weights.ptd", '"weights.ptd"'], ["data", "an array of addresses, files or bytes", [5], "[5]"],
   ["tokenizer", "an address, a file or bytes", {}, "Object"], ["signal", "an AbortSignal", new AbortController(), "AbortController"], ["onProgress", "a function", true, "true"],
 ];
 const kWhole = "a whole number from 0";
 const kWrongTexts = [
   ["maxTokens", kWhole, "200", '"200"'], ["maxTokens", kWhole, NaN, "NaN"], ["maxTokens", kWhole, -1, "-1"], ["maxTokens", kWhole, 0.5, "0.5"], ["maxTokens", kWhole, null, "null"],
-  ["temperature", "a number from 0 to 100", "hot", '"hot"'], ["temperature", "a number from 0 to 100", Infinity, "Infinity"], ["temperature", "a number from 0 to 100", -1, "-1"],
+  ["temperature", "a number from 0 to 100", "hot", '"hot"'], ["temperature", "a number from 0 to 100", Infinity, "Infinity"], ["temperature", "a number from 0 to 100", -1, "-1"], ["temperature", "a number from 0 to 100", 1n, "1"],
   ["topK", kWhole, 1.5, "1.5"], ["topP", "a number from 0 to 1", 95, "95"], ["minP", "a number from 0 to 1", [0.1], "[0.1]"], ["seed", kWhole, "x".repeat(200), `"${"x".repeat(79)}...`],
   ["repetitionPenalty", "a number from 0.01 to 100", 0, "0"], ["presencePenalty", "a number from -100 to 100", {}, "Object"], ["frequencyPenalty", "a number from -100 to 100", true, "true"],
   ["stop", "an array of strings", "end", '"end"'], ["stop", "an array of strings", [/end/], "[/end/]"], ["logProbabilities", "a boolean", 1, "1"], ["ignoreEnd", "a boolean", "yes", '"yes"'],
@@ -104,6 +104,7 @@ test("options of a load that cannot be are refused", async () => {
   }
   for (const [name, , value] of kWrongLoads) await assert.rejects(model.recover({ [name]: value }), { code: "invalid-argument" });
   for (const load of [loadModel, loadProgram, inspectProgram]) {
+    await assert.rejects(load(path, { devise: "cpu" }), { code: "invalid-argument", message: "there is no option 'devise'" });
     await refuses(load(path, null), "options", "an object", "null");
     await refuses(load(path, "cpu"), "options", "an object", '"cpu"');
     for (const [input, got] of [[undefined, "undefined"], ["", '""'], [{ url: path }, "Object"], [[path], `[${path}]`]]) {
@@ -117,11 +118,17 @@ test("options of a text that cannot be are refused, by its promise and by its lo
     await refuses(model.generate("Hello", { [name]: value }).result, name, expected, got);
     await refuses(model.chat([{ role: "user", content: "Hello" }], { [name]: value })[Symbol.asyncIterator]().next(), name, expected, got);
   }
-  for (const [prompt, got] of [[undefined, "undefined"], [5, "5"], [{ text: "Hello" }, "Object"]]) await refuses(model.generate(prompt).result, "prompt", "a string or an array of token ids", got);
+  for (const [prompt, got] of [[undefined, "undefined"], [5, "5"], [{ text: "Hello" }, "Object"], [[1, 2.5], "[1,2.5]"], [[1n], "[1]"]]) await refuses(model.generate(prompt).result, "prompt", "a string or an array of token ids", got);
   for (const [messages, got] of [["Hello", '"Hello"'], [undefined, "undefined"], [[{ role: "user" }], "[[object Object]]"]]) {
     await refuses(model.chat(messages).result, "messages", "an array of messages with the strings role and content", got);
   }
   await refuses(model.generate("Hello", null).result, "options", "an object", "null");
+  await assert.rejects(model.generate("Hello", { maxToken: 5 }).result, { code: "invalid-argument", message: "there is no option 'maxToken'" });
+});
+
+test("what is to be encoded and decoded is a text and token ids", async () => {
+  for (const [text, got] of [[undefined, "undefined"], [["Hello"], "[Hello]"]]) await refuses(model.encode(text), "text", "a string", got);
+  for (const [tokens, got] of [[Uint32Array.of(1), "Uint32Array"], [[0.5], "[0.5]"], ["1", '"1"']]) await refuses(model.decode(tokens), "tokens", "an array of token ids", got);
 });
 
 test("options that are unset, or at the end of what they may be, are taken", async () => {

@@ -48,7 +48,18 @@ test("the installed command answers, and loads a GGUF file", async () => {
   assert.match(stderr, /converting small\.gguf.*\n.*The CPU is used, .*the package 'webgpu' is not installed/);
 });
 
-test("its types are those of a strict project, also of one that does not know WebGPU", async () => {
+/** Examples of a README file, as a module. */
+async function examplesOf(readme) {
+  const text = await readFile(readme, "utf8");
+  const examples = [...text.matchAll(/^```ts\n(.*?)^```/gms)].map(([, example]) => example);
+  assert.ok(examples.length > 0, String(readme));
+  return `${examples.join("")}
+    declare const out: HTMLElement, bar: HTMLProgressElement, signal: AbortSignal, file: File, pixels: Float32Array;`;
+}
+
+test("its types are those of a strict project, also of one that does not know WebGPU, and the examples are written in them", async () => {
+  await writeFile(join(folder, "readme.ts"), await examplesOf(new URL("../../README.md", import.meta.url)));
+  await writeFile(join(folder, "readme_of_package.ts"), await examplesOf(join(folder, "node_modules/pteryx/README.md")));
   await writeFile(join(folder, "stranger.ts"), `
     import { cache, loadModel, loadProgram, PteryxError, type ErrorCode, type Model, type Tensor } from "pteryx";
     const model: Model = await loadModel(new URL("https://example.org/model.gguf"), { device: "gpu", precision: "f16", onProgress: ({ fraction }) => console.log(fraction) });
@@ -62,7 +73,7 @@ test("its types are those of a strict project, also of one that does not know We
   const tsc = fileURLToPath(new URL("../node_modules/typescript/bin/tsc", import.meta.url));
   const options = ["--noEmit", "--strict", "--skipLibCheck", "false", "--target", "es2022", "--lib", "es2022,dom", "--types", ""];
   for (const [module, resolution] of [["esnext", "bundler"], ["nodenext", "nodenext"]]) {
-    await run(process.execPath, [tsc, ...options, "--module", module, "--moduleResolution", resolution, "stranger.ts"], { cwd: folder }).catch((error) => assert.fail(`${resolution}: ${error.stdout}${error.stderr}`));
+    await run(process.execPath, [tsc, ...options, "--module", module, "--moduleResolution", resolution, "stranger.ts", "readme.ts", "readme_of_package.ts"], { cwd: folder }).catch((error) => assert.fail(`${resolution}: ${error.stdout}${error.stderr}`));
   }
 });
 

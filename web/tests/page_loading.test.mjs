@@ -66,6 +66,13 @@ test("a load that waits for the package itself can be cancelled", async () => {
   await chat.load(page, "chat.pte");
   await page.getByRole("button", { name: "Cancel" }).click();
   assert.equal((await failure(page, ".outcome", 5000)).code, "cancelled");
+  for (const tab of ["inspect", "run"]) {
+    await page.goto(`${site.server.origin}/#${tab}`);
+    await page.locator(`#${tab}-url`).fill("/chat.pte");
+    await page.locator(`#${tab}-url`).press("Enter");
+    await page.locator(`#panel-${tab}`).getByRole("button", { name: "Cancel" }).click();
+    assert.equal((await failure(page, `#panel-${tab}`, 5000)).code, "cancelled", tab);
+  }
   await page.close();
   site.server.remove("/pteryx/index.js");
 });

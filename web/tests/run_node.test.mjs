@@ -42,6 +42,40 @@ test("inputs and outputs by name are those by position", async () => {
   await program.dispose();
 });
 
+test("a language model without caches takes tokens alone", async () => {
+  const program = await loadProgram(fixture("ops/embedding.pte"), { device: "cpu" }); // what comes before any layers
+  const { logits } = await program.run("forward", { tokens: [1, 2, 3, 4, 5, 6, 7, 8, 9] });
+  assert.deepEqual(logits.dims, [1, 9, 24]);
+  await program.dispose();
+});
+
+test("outputs that are no numbers, or infinite, arrive as such", async () => {
+  const file = await readFile(fixture("values/int_output.pte"));
+  const seven = Buffer.from(BigInt64Array.of(7n).buffer);
+  const double = (value) => {
+    const bytes = Buffer.from(file);
+    for (let at = bytes.indexOf(seven); at >= 0; at = bytes.indexOf(seven, at + 8)) bytes.writeDoubleLE(value, at);
+    return bytes;
+  };
+  /** The same program with a float in place of its whole number: one byte says which of the two it is. */
+  const asFloat = async (bytes) => {
+    for (let at = 0; at < bytes.length; at++) {
+      if (bytes[at] !== 2) continue;
+      const changed = Buffer.from(bytes);
+      changed[at] = 4;
+      const program = await loadProgram(changed, { device: "cpu" }).catch(() => undefined);
+      if (program?.info.methods[0]?.outputs[1]?.kind === "float") return program;
+      await program?.dispose();
+    }
+    return assert.fail("no byte says what the output is");
+  };
+  for (const value of [NaN, Infinity, -Infinity, 0.5]) {
+    const program = await asFloat(double(value));
+    assert.deepEqual((await program.run("forward", [new Float32Array(12)])).output1, value);
+    await program.dispose();
+  }
+});
+
 test("elements of another type than the input's are refused, and numbers that are none of its own", async () => {
   const sum = await loadProgram(fixture("ops/add.pte"), { device: "cpu" });
   const ones = new Float32Array(231).fill(1);

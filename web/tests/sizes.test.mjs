@@ -1,9 +1,13 @@
 // What a page loads stays small. SPDX-License-Identifier: BSD-3-Clause
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { buildPage } from "../page/build.mjs";
 import { bySimilarity, nameBySimilarity } from "../order.mjs";
-import { excess, limits, measure } from "../sizes.mjs";
+import { excess, limits, measure, measurePage } from "../sizes.mjs";
 
 test("a chat on a GPU loads no more than the limits", async () => {
   const chat = await measure(new URL("../dist/", import.meta.url));
@@ -12,6 +16,17 @@ test("a chat on a GPU loads no more than the limits", async () => {
   console.log(`converter: ${chat.converter} of ${limits.converter} bytes`);
   assert.deepEqual(excess(chat), []);
   assert.ok(Object.keys(chat.files).length >= 4, "the scripts were found");
+});
+
+test("nor do the page's scripts with the package's and its module", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "pteryx-sizes-"));
+  await buildPage({ folder });
+  const page = await measurePage(pathToFileURL(`${folder}/`));
+  for (const [name, [raw, gzip]] of Object.entries(page.files)) console.log(`${name}: ${raw} bytes, ${gzip} compressed`);
+  console.log(`all: ${page.raw} of ${limits.raw} bytes, ${page.gzip} of ${limits.gzip} compressed`);
+  assert.deepEqual(excess({ ...page, converter: 0 }), []);
+  assert.ok(Object.keys(page.files).length >= 6, "the scripts were found");
+  await rm(folder, { recursive: true });
 });
 
 test("what is larger is named", () => {

@@ -21,10 +21,12 @@ async function detect(): Promise<Support> {
   if (!navigator.gpu) return { kind: "none", reason: "absent" };
   const adapter = await navigator.gpu.requestAdapter({ powerPreference: "high-performance" }).catch(() => null);
   if (!adapter) return { kind: "none", reason: "no-adapter" };
-  return { kind: "gpu", name: adapterName(adapter.info), software: adapter.info.isFallbackAdapter === true || /swiftshader|llvmpipe/i.test(adapterName(adapter.info)) };
+  const info: Partial<GPUAdapterInfo> = adapter.info ?? {}; // Chromium has it since version 127
+  const name = adapterName(info);
+  return { kind: "gpu", name, software: info.isFallbackAdapter === true || /swiftshader|llvmpipe/i.test(name) };
 }
 
-export function adapterName(info: Pick<GPUAdapterInfo, "description" | "vendor" | "architecture" | "device">): string {
+export function adapterName(info: Partial<Pick<GPUAdapterInfo, "description" | "vendor" | "architecture" | "device">>): string {
   return info.description || [info.vendor, info.architecture || info.device].filter(Boolean).join(" ") || "GPU without a name";
 }
 

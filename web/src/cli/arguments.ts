@@ -13,6 +13,8 @@ export interface ChatArguments {
   readonly temperature?: number;
   readonly seed?: number;
   readonly device: "auto" | "gpu" | "cpu";
+  /** In bytes. */
+  readonly cacheLimit?: number;
 }
 export type Arguments = { readonly command: "help" | "version" } | { readonly command: "chat"; readonly chat: ChatArguments };
 
@@ -30,7 +32,8 @@ Talks with a language model: a .gguf file, which is converted the first time, or
   -V, --version         show the version
 
 Each line of a pipe is a message. Ctrl-C stops an answer, and quits at the prompt; Ctrl-D quits, too.
-Conversions are kept in PTERYX_CACHE, or in the folder pteryx of XDG_CACHE_HOME or ~/.cache. For a GPU: npm install webgpu.
+Conversions are kept in PTERYX_CACHE, or in the folder pteryx of XDG_CACHE_HOME or ~/.cache; PTERYX_CACHE_LIMIT is its limit in MiB, 32768 unless set.
+For a GPU: npm install webgpu.
 `;
 
 const kOptions = {
@@ -45,7 +48,7 @@ const kOptions = {
 } as const;
 
 /** Throws a UsageError. */
-export function readArguments(args: readonly string[]): Arguments {
+export function readArguments(args: readonly string[], environment: NodeJS.ProcessEnv): Arguments {
   const { values, positionals } = parse(args);
   if (values.help) return { command: "help" };
   if (values.version) return { command: "version" };
@@ -64,9 +67,10 @@ export function readArguments(args: readonly string[]): Arguments {
       device,
       ...(prompt === undefined ? {} : { prompt }),
       ...(system === undefined ? {} : { system }),
-      ...number("max-tokens", "maxTokens", values["max-tokens"], /^\d+$/, "a whole number from 1", (n) => n >= 1),
-      ...number("temperature", "temperature", values.temperature, /^\d*\.?\d+$/, "a number from 0", () => true),
-      ...number("seed", "seed", values.seed, /^\d+$/, "a whole number from 0", () => true),
+      ...kept(environment["PTERYX_CACHE_LIMIT"]),
+      ...number("--max-tokens", "maxTokens", values["max-tokens"], /^\d+$/, "a whole number from 1", (n) => n >= 1),
+      ...number("--temperature", "temperature", values.temperature, /^\d*\.?\d+$/, "a number from 0 to 100", (n) => n <= 100),
+      ...number("--seed", "seed", values.seed, /^\d+$/, "a whole number from 0", () => true),
     },
   };
 }
@@ -81,11 +85,16 @@ function parse(args: readonly string[]) {
   }
 }
 
+function kept(limit: string | undefined): { cacheLimit?: number } {
+  const { mib } = number("PTERYX_CACHE_LIMIT", "mib", limit || undefined, /^\d+$/, "a number of MiB", (n) => n <= 2 ** 32);
+  return mib === undefined ? {} : { cacheLimit: mib * 2 ** 20 };
+}
+
 function number<Name extends string>(
   option: string, name: Name, text: string | undefined, form: RegExp, expected: string, fits: (n: number) => boolean,
 ): { [name in Name]?: number } {
   if (text === undefined) return {};
   const n = Number(text);
-  if (!form.test(text) || !Number.isFinite(n) || n > Number.MAX_SAFE_INTEGER || !fits(n)) throw new UsageError(`--${option}: expected ${expected}, got '${text}'`);
+  if (!form.test(text) || !Number.isFinite(n) || n > Number.MAX_SAFE_INTEGER || !fits(n)) throw new UsageError(`${option}: expected ${expected}, got '${text}'`);
   return { [name]: n } as { [name in Name]?: number };
 }

@@ -24,6 +24,7 @@ function cacheFolder(): string | undefined {
 
 async function open(args: ChatArguments, signal: AbortSignal): Promise<Model> {
   const folder = cacheFolder();
+  const { cacheLimit } = args;
   const line = new ProgressLine();
   let converting = false;
   const onProgress = ({ phase, fraction }: Progress): void => {
@@ -37,7 +38,7 @@ async function open(args: ChatArguments, signal: AbortSignal): Promise<Model> {
   // What is at a relative path is the same file wherever it is named from.
   const model = /^[a-z][a-z0-9+.-]+:/i.test(args.model) ? args.model : resolve(args.model);
   try {
-    return await loadModel(model, { device: args.device, signal, onProgress, ...(folder === undefined ? {} : { cacheFolder: folder }) });
+    return await loadModel(model, { device: args.device, signal, onProgress, ...(folder === undefined ? {} : { cacheFolder: folder }), ...(cacheLimit === undefined ? {} : { cacheLimit }) });
   } finally {
     line.clear();
   }

@@ -14,7 +14,7 @@ export async function run(args: readonly string[]): Promise<number> {
   process.stdout.on("error", (error: { code?: string }) => process.exit(error.code === "EPIPE" ? ExitCode.success : ExitCode.failure));
   let read: Arguments;
   try {
-    read = readArguments(args);
+    read = readArguments(args, process.env);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     note(`${error.message}; see pteryx --help`);

@@ -20,6 +20,7 @@ export interface GgufOptions extends OpenOptions {
   readonly converter: URL;
   /** In Node: the folder where conversions are kept; none: they are temporary files. */
   readonly cacheFolder?: string | undefined;
+  readonly cacheLimit?: number | undefined;
   readonly onConvert?: (doneBytes: number, totalBytes: number) => void;
 }
 
@@ -110,7 +111,10 @@ async function findKept(source: OpenSource, identity: string, { cacheFolder }: G
 
 async function createWriter(source: OpenSource, identity: string, expectedBytes: number, options: GgufOptions): Promise<EntryWriter> {
   const keep = identity !== "";
-  if (isNode) return createNodeEntry({ folder: keep ? options.cacheFolder : undefined, name: source.name, identity, tag: kTag, version: CONVERTER_VERSION });
+  if (isNode) {
+    const { cacheFolder, cacheLimit: limit } = options;
+    return createNodeEntry({ folder: keep ? cacheFolder : undefined, name: source.name, identity, tag: kTag, version: CONVERTER_VERSION, limit });
+  }
   return createEntry(source.name, "conversion", { identity, tag: kTag, expectedBytes, keep });
 }
 

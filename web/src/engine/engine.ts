@@ -111,7 +111,7 @@ export class Engine {
       const { wasm } = module;
       const device = gpu === undefined
         ? wasm.check("device_open_cpu")
-        : wasm.checkText("device_open_gpu", [wasm.gpus.add(gpu.device)], JSON.stringify(gpu.description));
+        : wasm.checkJson("device_open_gpu", [wasm.gpus.add(gpu.device)], gpu.description);
       return new Engine(module, device, gpu, fallback);
     } catch (error) {
       module?.close();
@@ -155,7 +155,7 @@ export class Engine {
     };
     let handle = 0;
     try {
-      handle = wasm.checkText(`${kind}_load`, [this.device], JSON.stringify(description));
+      handle = wasm.checkJson(`${kind}_load`, [this.device], description);
       await wasm.finish(`${kind}_advance`, handle, stopped);
       return handle;
     } catch (error) {
@@ -178,7 +178,7 @@ export class Engine {
     const inputs = new Inputs(wasm);
     try {
       ordered.forEach((value, i) => inputs.add(value, method.inputs[i]!, method.name));
-      wasm.checkText("program_start", [program], JSON.stringify({ method: method.name, inputs: inputs.described }));
+      wasm.checkJson("program_start", [program], { method: method.name, inputs: inputs.described });
       await wasm.finish("program_run_advance", program, stopped);
       const outputs = takeOutputs(method, wasm);
       // What the CPU computed last left no time to hear of a cancellation.
@@ -203,7 +203,7 @@ export class Engine {
     return this.wasm.json() as number[];
   }
   decode(model: number, tokens: readonly number[]): string {
-    this.wasm.checkText("model_decode", [model], JSON.stringify(tokens));
+    this.wasm.checkJson("model_decode", [model], tokens);
     return this.wasm.text();
   }
 
@@ -211,7 +211,7 @@ export class Engine {
   async inspect(source: ByteSource, data: readonly ByteSource[], precision: LoadOptions["precision"], stopped: Stopped): Promise<ProgramReport> {
     const { wasm } = this;
     const description = { source: wasm.sources.add(source), data: data.map((file) => wasm.sources.add(file)), precision };
-    const handle = wasm.checkText("inspect_begin", [this.device], JSON.stringify(description));
+    const handle = wasm.checkJson("inspect_begin", [this.device], description);
     try {
       await wasm.finish("inspect_advance", handle, stopped);
       return wasm.json() as ProgramReport;
@@ -230,26 +230,23 @@ export class Engine {
     onPrompt: (read: number, prompt: number) => void,
   ): Promise<GenerateResult> {
     const { wasm } = this;
-    wasm.checkText("generate_begin", [sequence], JSON.stringify({ ...prompt, options }));
+    wasm.checkJson("generate_begin", [sequence], { ...prompt, options });
     let text = "";
     let busyAtFirst: number | undefined;
-    for (;;) {
-      let report: PieceReport;
-      if (options.maxTokens === 0 || stopped() !== undefined) {
-        wasm.check("generate_cancel", sequence);
-        report = wasm.json() as PieceReport;
-        if (options.maxTokens === 0) report.reason = "length";
-      } else {
-        await wasm.finish("generate_advance", sequence, undefined);
-        report = wasm.json() as PieceReport;
-      }
-      if (report.token === undefined) {
-        if (busyAtFirst === undefined) onPrompt(report.read, report.prompt);
-      } else {
-        busyAtFirst ??= wasm.busyMs;
-        onPiece({ text: report.text, token: report.token, ...(report.logProbability === undefined ? {} : { logProbability: report.logProbability }) });
-      }
+    const take = (): PieceReport => {
+      const report = wasm.json() as PieceReport;
+      const { token, logProbability } = report;
+      if (token !== undefined) onPiece({ text: report.text, token, ...(logProbability === undefined ? {} : { logProbability }) });
+      else if (busyAtFirst === undefined) onPrompt(report.read, report.prompt);
       text += report.text;
+      return report;
+    };
+    for (;;) {
+      if (options.maxTokens === 0 || stopped() !== undefined) wasm.check("generate_cancel", sequence);
+      else await wasm.finish("generate_advance", sequence, undefined);
+      const report = wasm.busy(take);
+      if (options.maxTokens === 0) report.reason = "length";
+      if (report.token !== undefined) busyAtFirst ??= wasm.busyMs;
       if (report.reason === undefined) {
         await wasm.host.breathe();
         continue;

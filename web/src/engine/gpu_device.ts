@@ -31,8 +31,8 @@ export interface OpenGpu {
 type AdapterInfo = GPUAdapterInfo & { subgroupMinSize?: number; subgroupMaxSize?: number; isFallbackAdapter?: boolean };
 
 /** The name that a person knows it by, as far as the browser tells. */
-function nameOf(info: AdapterInfo): string {
-  return info.description || [info.vendor, info.architecture, info.device].filter((part) => part !== "").join(" ") || "GPU";
+function nameOf(info: Partial<AdapterInfo>): string {
+  return info.description || [info.vendor, info.architecture, info.device].filter(Boolean).join(" ") || "GPU";
 }
 
 /** Opens the fastest GPU, with all that it offers of what Pteryx uses. Rejects with the code `no-device` where there is none. */
@@ -54,13 +54,13 @@ export async function openGpu(gpu: GPU | undefined, disable = ""): Promise<OpenG
   } catch (error) {
     throw new PteryxError("device", `the GPU could not be opened: ${String(error)}`, { cause: error });
   }
-  const info = adapter.info as AdapterInfo;
+  const info: Partial<AdapterInfo> = adapter.info ?? {}; // Chromium has it since version 127
   const name = nameOf(info);
   const software = info.isFallbackAdapter ?? false;
   const description: Record<string, unknown> = {
     name,
-    vendor: info.vendor,
-    architecture: info.architecture,
+    vendor: info.vendor ?? "",
+    architecture: info.architecture ?? "",
     features,
     language_features: [...(gpu.wgslLanguageFeatures ?? [])],
     subgroupMinSize: info.subgroupMinSize ?? 0,

@@ -10,7 +10,7 @@ import { LoadProgress } from "./load_progress.js";
 import type { ModuleAddresses } from "./modules.js";
 import { hasSimd } from "./simd.js";
 
-type SentOption = "device" | "precision" | "kv" | "memoryLimit" | "threads" | "cache" | "cacheFolder" | "sha256";
+type SentOption = "device" | "precision" | "kv" | "memoryLimit" | "threads" | "cache" | "cacheFolder" | "cacheLimit" | "sha256";
 /** Options that can be sent to a worker. */
 export type SentLoadOptions = { readonly [Name in SentOption]: LoadOptions[Name] | undefined } & {
   /** Capabilities to leave unused, for tests. */
@@ -70,6 +70,14 @@ export type Emit = (event: ServiceEvent) => void;
 /** Of a text that was stopped before it began. */
 const kNoText: GenerateResult = { text: "", reason: "cancelled", promptTokens: 0, cachedTokens: 0, newTokens: 0, promptMs: 0, decodeMs: 0, hostMsPerToken: 0 };
 
+const cancelledCall = (name: CallName): PteryxError => new PteryxError("cancelled", `'${name}' was cancelled`);
+
+/** What becomes of a call that is cancelled before it begins. */
+export async function notBegun<Name extends CallName>(name: Name): Promise<ReturnType<ServiceCalls[Name]>> {
+  if (name === "generate") return kNoText as ReturnType<ServiceCalls[Name]>;
+  throw cancelledCall(name);
+}
+
 function closeAll(engine: Engine | undefined, inputs: readonly ByteSource[]): void {
   engine?.close();
   for (const input of inputs) input.close();
@@ -94,8 +102,8 @@ export class Service {
     this.#calls.add(controller);
     return new Promise((resolve, reject) => {
       const settle = resolve as (value: unknown) => void;
-      const stopped: Stopped = () => (signal.aborted ? new PteryxError("cancelled", `'${name}' was cancelled`) : undefined);
-      const leave = (): void => (name === "generate" ? settle(kNoText) : reject(stopped()));
+      const stopped: Stopped = () => (signal.aborted ? cancelledCall(name) : undefined);
+      const leave = (): void => resolve(notBegun(name));
       if (signal.aborted) leave();
       signal.addEventListener("abort", leave);
       const run = async (): Promise<unknown> => {
@@ -216,7 +224,7 @@ export class Service {
 
   /** Puts all that it opens into `opened`, also where it fails. */
   async #openInputs(call: LoadCall, signal: AbortSignal, progress: LoadProgress, emit: Emit, opened: ByteSource[]) {
-    const { sha256, cacheFolder, cache = !isNode } = call.options;
+    const { sha256, cacheFolder, cacheLimit, cache = !isNode } = call.options;
     const onBytes = (done: number, total: number): void => progress.bytes(done, total);
     const options = { signal, cache, baseUrl: call.base, onBytes, onKeep: () => emit({ keep: true }) };
     const add = <Source extends ByteSource>(source: Source): Source => (opened.push(source), source);
@@ -224,6 +232,7 @@ export class Service {
       ...options,
       sha256,
       cacheFolder,
+      cacheLimit,
       converter: new URL(call.modules.converter),
       onConvert: (done, total) => progress.converted(done, total),
     }));

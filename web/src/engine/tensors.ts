@@ -127,6 +127,8 @@ function outputOf(output: DescribedOutput, wasm: Wasm): OutputValue {
       const wide = BigInt(output.value);
       return Number.isSafeInteger(Number(wide)) ? Number(wide) : wide;
     }
+    case "float":
+      return Number(output.value); // text where it is no number, or infinite
     case "none":
       return null;
     default:

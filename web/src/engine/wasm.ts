@@ -17,6 +17,12 @@ export type ProgressListener = (what: string, done: number, total: number) => bo
 // Whatever happens wakes who waits; should it not, they look for themselves after so long.
 const kPatienceMs = 1000;
 
+/** What calls of the module give; see result.h. */
+const Called = { failed: -1, later: 0 } as const;
+
+/** Text of a script may hold halves of characters, which JSON of the module's may not. */
+const wellFormed = (_name: string, value: unknown): unknown => (typeof value === "string" ? ((value as { toWellFormed?(): string }).toWellFormed?.() ?? value) : value);
+
 const compiled = new Map<string, WebAssembly.Module>();
 
 /** Fetches and compiles a module, once on a thread. Rejects with the code `wasm` and the reason. */
@@ -57,8 +63,9 @@ export class Wasm {
   #exports!: Record<string, Exported>;
   /** Why the module stopped working, which it does for good. */
   #trap: PteryxError | undefined;
-  /** Milliseconds that were spent in the module and its imports. */
+  /** Milliseconds in which the thread worked: in the module, its imports and what `busy` was given. */
   busyMs = 0;
+  #isBusy = false;
 
   /** `memory`: of a module that shares it with threads, and so does not bring its own. `more`: imports that only this module has. */
   static async instantiate(
@@ -104,27 +111,40 @@ export class Wasm {
   /** Calls an export with numbers. Throws where the module failed in a way that it cannot recover from. */
   call(name: string, ...args: number[]): number {
     if (this.#trap !== undefined) throw this.#trap;
-    const began = performance.now();
     try {
-      return this.#exports[name]!(...args);
+      return this.busy(() => this.#exports[name]!(...args));
     } catch (error) {
       const outOfMemory = isOutOfMemory(error);
       const message = outOfMemory ? `no memory is left for the module of ${this.heapBytes} bytes` : `the module stopped in '${name}': ${String(error)}`;
       this.#trap = new PteryxError(outOfMemory ? "out-of-memory" : "internal", message, { cause: error });
       throw this.#trap;
+    }
+  }
+  /** Counts the time of what does not wait for anything. */
+  busy<T>(work: () => T): T {
+    if (this.#isBusy) return work();
+    const began = performance.now();
+    this.#isBusy = true;
+    try {
+      return work();
     } finally {
+      this.#isBusy = false;
       this.busyMs += performance.now() - began;
     }
   }
   /** The same for exports that can fail. */
   check(name: string, ...args: number[]): number {
     const result = this.call(name, ...args);
-    if (result < 0) throw this.#failure();
+    if (result === Called.failed) throw this.#failure(); // handles may be below 0 too: they have 32 bits
     return result;
   }
   /** With a text behind the other arguments. */
   checkText(name: string, args: readonly number[], text: string): number {
     return this.withBytes(this.host.memory.encode(text), (address, size) => this.check(name, ...args, address, size));
+  }
+  /** With a value behind the other arguments, as JSON. */
+  checkJson(name: string, args: readonly number[], value: unknown): number {
+    return this.checkText(name, args, JSON.stringify(value, wellFormed));
   }
   withBytes<T>(bytes: Uint8Array, use: (address: number, size: number) => T): T {
     const address = this.allocate(bytes.length);
@@ -156,10 +176,10 @@ export class Wasm {
       const error = stopped?.();
       if (error !== undefined) throw error;
       const began = performance.now();
-      if (this.check(name, handle) !== 0) return;
+      if (this.check(name, handle) !== Called.later) return;
       // What took its turn to the end has more to compute; should it wait after all, the next call says so at once.
       if (performance.now() - began >= kTurnMs) await this.host.breathe();
-      else await this.host.next(stopped === undefined ? kPatienceMs : undefined);
+      else await this.busy(() => this.host.next(stopped === undefined ? kPatienceMs : undefined));
     }
   }
 

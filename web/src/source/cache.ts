@@ -142,22 +142,23 @@ export async function createEntry(
 }
 
 /** Opens what `createEntry` made with the same arguments and finished; `undefined` where there is none. */
-export async function openEntry(key: string, _kind: "conversion", options: EntryOptions = {}): Promise<OpenSource | undefined> {
+export function openEntry(key: string, _kind: "conversion", options: EntryOptions = {}): Promise<OpenSource | undefined> {
   const { identity = "", tag = "" } = options;
-  const folder = await CacheFolder.open();
-  const file = typeof folder === "string" ? undefined : await folder.findConversion(key, identity, tag);
-  if (!file) return undefined;
-  await file.update({});
-  return new StoredSource(file.blocks, key, identity, true);
+  return openConversion(key, tag, identity);
 }
 
 /** What was last made of what is at an address, whatever is there now; `undefined` where there is nothing. */
-export async function latestEntry(key: string, tag: string): Promise<OpenSource | undefined> {
+export function latestEntry(key: string, tag: string): Promise<OpenSource | undefined> {
+  return openConversion(key, tag);
+}
+
+async function openConversion(key: string, tag: string, identity?: string): Promise<OpenSource | undefined> {
   const folder = await CacheFolder.open();
-  const file = typeof folder === "string" ? undefined : await folder.findConversion(key, undefined, tag);
+  const file = typeof folder === "string" ? undefined : await folder.findConversion(key, identity, tag);
   if (!file) return undefined;
-  await file.update({});
-  return new StoredSource(file.blocks, key, file.record.identity, true);
+  await file.touch();
+  // What has lost a part is made anew the next time.
+  return new StoredSource(file.blocks, key, file.record.identity, true, () => void file.remove().catch(() => undefined));
 }
 
 /** Deletes the download of an address, and nothing that was converted from it, unless another tab uses it. */
@@ -212,9 +213,9 @@ class BlockWriter implements EntryWriter {
         await this.#putOut(index, length);
       }
       for (let index = 0; index < blockCount(size); index++) if (!this.#store.has(index)) throw this.#removed();
-      this.#done = true;
       this.#store.size = size;
       await this.file?.update({ size, complete: true });
+      this.#done = true;
       await this.file?.replaceOthers();
       return new StoredSource(this.#store, this.key, this.identity, this.file !== undefined);
     });

@@ -63,6 +63,11 @@ export class CachedFile {
     }
   }
 
+  /** Tells when it was last used, as far as that can be written: where no room is left, what is kept can be read all the same. */
+  async touch(): Promise<void> {
+    await this.update({}).catch(() => undefined);
+  }
+
   /** Resolves when other tabs see that it is not in use. */
   async close(): Promise<void> {
     this.blocks.close();

@@ -21,9 +21,10 @@ export interface NodeEntryOptions {
   readonly tag: string;
   /** The converter's. */
   readonly version: number;
+  /** Bytes that the folder may hold; 32 GiB unless told. */
+  readonly limit?: number | undefined;
 }
 
-const kUsualLimit = 32 * 2 ** 30;
 const kPartialMs = 24 * 3600 * 1000;
 
 function keyOf(identity: string, tag: string): string {
@@ -130,11 +131,10 @@ class KeptWriter extends FileWriter {
 
   /** Removes what was used longest ago where the folder holds more than it may, and what others left behind. */
   async #makeRoom(): Promise<void> {
-    const { fs, base, options } = this;
-    const mib = Number(process.env["PTERYX_CACHE_LIMIT"] || NaN);
-    const limit = Number.isFinite(mib) ? mib * 2 ** 20 : kUsualLimit;
-    const names = await fs.readdir(options.folder!);
-    const files = await Promise.all(names.map(async (name) => ({ path: `${options.folder}/${name}`, ...(await fs.stat(`${options.folder}/${name}`)) })));
+    const { fs, base } = this;
+    const { folder, limit = 32 * 2 ** 30 } = this.options;
+    const names = await fs.readdir(folder!);
+    const files = await Promise.all(names.map(async (name) => ({ path: `${folder}/${name}`, ...(await fs.stat(`${folder}/${name}`)) })));
     let sum = 0;
     for (const { path, size, mtimeMs } of files.sort((a, b) => b.mtimeMs - a.mtimeMs)) {
       // What a killed process left.

@@ -169,7 +169,8 @@ export class StoredSource extends LocalSource {
   readonly size: number;
   readonly #blocks: BlockReader;
 
-  constructor(store: BlockStore, name: string, identity: string, override readonly cached: boolean) {
+  /** `onMissing`: where a block is not there any more. */
+  constructor(store: BlockStore, name: string, identity: string, override readonly cached: boolean, private readonly onMissing?: () => unknown) {
     super(name, identity);
     this.size = store.size;
     this.#blocks = new BlockReader(store, new RecentBlocks(kRecentBlocks));
@@ -178,8 +179,9 @@ export class StoredSource extends LocalSource {
     return gather(offset, size, async (index, from, to) => {
       const bytes = await this.#blocks.get(index, from, to);
       if (!bytes && this.closed) throw cancelled(this.name);
-      if (!bytes) throw new PteryxError("io", `${this.name}: was removed from the cache while in use`);
-      return bytes;
+      if (bytes) return bytes;
+      this.onMissing?.();
+      throw new PteryxError("io", `${this.name}: was removed from the cache while in use`);
     });
   }
   override close(): void {

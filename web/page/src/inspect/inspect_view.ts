@@ -1,6 +1,7 @@
 // What a program holds, and how it would run here. SPDX-License-Identifier: BSD-3-Clause
 
 import type { MethodReport, OperatorUse, ProgramReport, ValueInfo } from "../../../src/types.ts";
+import { unlessAborted } from "../abort.ts";
 import { byId, el, kDevices, option, select } from "../dom.ts";
 import { loadEngine } from "../engine.ts";
 import { formatBytes, formatCount, formatDims, plural } from "../format.ts";
@@ -9,6 +10,7 @@ import { announce } from "../shell/announcer.ts";
 import { pickFiles, sortFiles } from "../shell/drop.ts";
 import { errorCard } from "../shell/error_card.ts";
 import { ProgressView } from "../shell/progress_view.ts";
+import { mayUseGpu } from "../webgpu_support.ts";
 import { GraphPanel } from "./graph_panel.ts";
 import { table } from "./table.ts";
 
@@ -51,13 +53,16 @@ export class InspectView {
     const progress = new ProgressView(name, () => controller.abort());
     this.outcome.replaceChildren(progress.element);
     try {
-      const { inspectProgram } = await loadEngine();
+      const { inspectProgram } = await unlessAborted(loadEngine(), controller.signal);
       const report = await inspectProgram(packageInput(input), { signal: controller.signal, onProgress: progress.update, device: device as "auto" | "gpu" | "cpu", data });
       if (this.running !== controller) return;
       this.outcome.replaceChildren(this.report(report, name, () => this.run(input, data)));
       announce(`${name}: ${plural(report.methods.length, "method")}`);
     } catch (error) {
-      if (this.running === controller) this.outcome.replaceChildren(errorCard(error, { retry: () => void this.inspect(input, data) }));
+      if (this.running !== controller) return;
+      this.outcome.replaceChildren(errorCard(error, {
+        retry: () => void this.inspect(input, data), ...(mayUseGpu(device) && { "use-cpu": () => void this.inspect(input, data, "cpu") }),
+      }));
     }
   }
 

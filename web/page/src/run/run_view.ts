@@ -54,6 +54,7 @@ export class RunView {
 
   /** `data`: its external weights. */
   async load(input: PageInput, data: readonly File[] = [], device = this.device.value): Promise<void> {
+    this.device.value = device;
     this.drop();
     this.loading?.abort();
     const controller = (this.loading = new AbortController());
