@@ -297,7 +297,7 @@ class Generator {
   std::vector<TokenId> input_;   // what is read before tokens are drawn
   size_t read_ = 0;              // of it
   size_t chunk_ = 0;             // tokens of it that are read now
-  size_t timed_chunk_ = 0;       // tokens of it to read at once, where the caller wants a say
+  size_t timed_chunk_ = 32;      // tokens to read at once where the caller wants a say, as learnt
   std::optional<TokenId> last_;  // drawn, and perhaps not yet in the caches
   int64_t position_ = 0;         // of the next step
   std::unique_ptr<StreamDecoder> decoder_;

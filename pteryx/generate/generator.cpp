@@ -24,9 +24,8 @@ double log_probability(std::span<const float> logits, TokenId token) {
   return logits[token] - peak - std::log(sum);
 }
 
-// Chunks of a prompt that a caller wants a say in between: so many tokens at first, then as many as
-// take about so long.
-constexpr size_t kFirstChunk = 32;
+// Chunks of a prompt that a caller wants a say in between: of the first one so many tokens at first,
+// then as many as take about so long.
 constexpr size_t kSmallestChunk = 8;
 constexpr double kChunkMs = 200;
 
@@ -90,7 +89,6 @@ Status Generator::begin(std::span<const TokenId> ids, const GenerateOptions& opt
   position_ = static_cast<int64_t>(read_);
   timings_ = {.prompt_tokens = static_cast<int64_t>(ids.size()),
               .cached_tokens = static_cast<int64_t>(read_)};
-  timed_chunk_ = kFirstChunk;
   last_.reset();
   held_.clear();
   decoder_.reset();
@@ -199,11 +197,10 @@ void Generator::finish_chunk() {
 void Generator::note_time() {
   const double ms = ms_between(chunk_started_, Clock::now());
   const bool compiled = read_ > static_cast<size_t>(timings_.cached_tokens);
-  if (ms < kChunkMs / 2) {
-    timed_chunk_ *= 2;
-  } else if (ms > kChunkMs * 2 && compiled && timed_chunk_ > kSmallestChunk) {
-    timed_chunk_ /= 2;
-  }
+  const auto largest = static_cast<size_t>(sequence_.model().info().chunk);
+  // Twice as many take twice as long at most.
+  for (double next = ms; next < kChunkMs / 2 && timed_chunk_ < largest; next *= 2) timed_chunk_ *= 2;
+  if (ms > kChunkMs * 2 && compiled && timed_chunk_ > kSmallestChunk) timed_chunk_ /= 2;
 }
 
 Result<bool> Generator::take_logits() {

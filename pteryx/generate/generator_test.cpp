@@ -106,7 +106,9 @@ TEST(Generator, StopsAfterTheTokensAskedFor) {
 TEST(Generator, AResponsiveOneReadsThePromptInPieces) {
   const auto m = load();
   Ids prompt;
-  for (TokenId i = 0; i < 120; ++i) prompt.push_back(i * 7 % 300);
+  const int64_t size = m->info().chunk + 40;
+  ASSERT_GT(m->info().context, size + 8);
+  for (int64_t i = 0; i < size; ++i) prompt.push_back(static_cast<TokenId>(i * 7 % 300));
   const auto whole_sequence = sequence(*m);
   Generator whole(*whole_sequence);
   const Outcome wanted = run(whole, prompt, {.max_new_tokens = 6});
@@ -114,17 +116,26 @@ TEST(Generator, AResponsiveOneReadsThePromptInPieces) {
 
   const auto g_sequence = sequence(*m);
   Generator g(*g_sequence);
-  ASSERT_TRUE(g.begin(prompt, {.max_new_tokens = 6, .responsive = true}).ok());
-  std::vector<int64_t> read;
-  while (!g.done()) {
-    const auto piece = g.step();
-    ASSERT_TRUE(piece.ok()) << piece.status().message();
-    if (!piece->token) read.push_back(g.prompt_read());
-  }
-  EXPECT_EQ(Ids(g.ids().begin() + 120, g.ids().end()), wanted.ids);
+  const auto read_in_pieces = [&] {
+    std::vector<int64_t> read;
+    EXPECT_TRUE(g.begin(prompt, {.max_new_tokens = 6, .responsive = true}).ok());
+    while (!g.done()) {
+      const auto piece = g.step();
+      if (!piece.ok()) ADD_FAILURE() << piece.status().message();
+      if (!piece.ok()) break;
+      if (!piece->token) read.push_back(g.prompt_read());
+    }
+    EXPECT_EQ(Ids(g.ids().begin() + size, g.ids().end()), wanted.ids);
+    return read;
+  };
+  const std::vector<int64_t> read = read_in_pieces();
   ASSERT_GE(read.size(), 2U);  // the caller could have cancelled in between
   EXPECT_EQ(read[0], 32);
   for (size_t i = 1; i < read.size(); ++i) EXPECT_GT(read[i], read[i - 1]);
+  // The next text begins with what was learnt of the speed.
+  const int64_t learnt = read.back() - read[read.size() - 2];
+  g_sequence->trim(0);
+  EXPECT_GE(read_in_pieces().at(0) * 2, learnt);
 }
 
 TEST(Generator, StopsAtTheEndOfTheContext) {
