@@ -143,8 +143,8 @@ struct LoadOptions {
   // CPU.
   std::shared_ptr<gpu::Device> device = nullptr;
   // Bytes; 0 = none. Over it, load fails with the number before anything is allocated. On a GPU its
-  // memory counts, on the CPU activations, state and copies of constants, and mapped files if they
-  // are locked.
+  // memory counts, on the CPU activations, state, temporaries and copies of constants, and mapped
+  // files if they are locked.
   uint64_t memory_limit = 0;
   Precision precision = Precision::kF32;  // of matrix products; kF16 lets them round their operands
   // That kernels on the CPU run with, at most kMostThreads; 0: as many as this process may use

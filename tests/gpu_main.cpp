@@ -8,6 +8,16 @@
 #include "pteryx/cpu/use_target.h"
 #include "pteryx/gpu/environment.h"
 
+// Tests ask for more memory than there is and expect to be told; sanitizers end the process then,
+// unless asked not to.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
+#elif __has_feature(thread_sanitizer)
+extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }
+#endif
+#endif
+
 int main(int argc, char** argv) {
   using namespace pteryx;
   if (argc == 2 && std::string_view(argv[1]) == "--cpu_targets") {  // for tests/each_target.py

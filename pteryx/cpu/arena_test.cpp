@@ -115,7 +115,7 @@ TEST(Arena, WhatIsTooLargeCountsAsMoreThanThereIs) {
   });
   EXPECT_FALSE(Arena().reserve(kAll));
   Arena counts{Arena::CountOnly{}};
-  counts.take_array<float>(3, 5, 7);
+  counts.take_array<float>(3, 5U, 7U);
   EXPECT_EQ(counts.taken(), 448U);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -39,6 +40,9 @@ struct Made {
   Attention call;
   std::vector<float> q, keys, values, y;
   std::vector<uint16_t> half_keys, half_values;
+  std::vector<float> mask;  // -inf: kept out
+  std::vector<uint16_t> half_mask;
+  std::vector<uint8_t> seen;
 };
 
 Made make_call(const Shape& s, CacheKind kind, bool causal, Layout layout) {
@@ -69,6 +73,49 @@ Made make_call(const Shape& s, CacheKind kind, bool causal, Layout layout) {
             .context = context,
             .scale = 1.0F / std::sqrt(static_cast<float>(s.size))};
   return m;
+}
+
+// What a mask has entries for; of the others, all have the same.
+struct MaskForm {
+  Attention::Mask::Kind kind = Attention::Mask::Kind::kF32;
+  bool heads = false, rows = false, positions = false;
+};
+
+// One of as many entries as the call reads. Of values, or of this one alone.
+void set_mask(Made& m, const MaskForm& form, std::optional<float> only = {}) {
+  using Kind = Attention::Mask::Kind;
+  Attention& a = m.call;
+  const size_t row = form.positions ? a.context : 1;
+  const size_t head = form.rows ? row * a.rows : row;
+  a.mask = {.kind = form.kind,
+            .head = form.heads ? head : 0,
+            .row = form.rows ? row : 0,
+            .position = form.positions ? size_t{1} : 0};
+  m.mask = normal_floats(form.heads ? head * a.heads : head, 4);
+  m.half_mask.clear();
+  m.seen.clear();
+  for (size_t i = 0; i < m.mask.size(); ++i) {
+    float& v = m.mask[i];
+    if (i % 5 == 2) v = -INFINITY;
+    if (form.kind == Kind::kBool && v != -INFINITY) v = 0;
+    if (only) v = *only;
+    m.half_mask.push_back(float_to_half(v));
+    if (form.kind == Kind::kF16) v = half_to_float(m.half_mask.back());
+    m.seen.push_back(v == 0 ? 1 : 0);
+  }
+  a.mask.data = m.mask.data();
+  if (form.kind == Kind::kF16) a.mask.data = m.half_mask.data();
+  if (form.kind == Kind::kBool) a.mask.data = m.seen.data();
+}
+
+// A score with what the mask says of it, as f32 has it.
+double masked(const Made& m, double score, size_t row, size_t head, size_t position) {
+  const Attention::Mask& mask = m.call.mask;
+  if (mask.kind == Attention::Mask::Kind::kNone) return score;
+  const float v = m.mask[head * mask.head + row * mask.row + position * mask.position];
+  const double lowest = std::numeric_limits<float>::lowest();
+  const auto sum = static_cast<float>(score + std::max(double{v}, lowest));
+  return std::max(double{sum}, lowest);
 }
 
 std::vector<float> attend_all(Made& m, size_t threads) {
@@ -102,7 +149,7 @@ std::vector<double> plain_row(const Made& m, size_t row, size_t head) {
     const float* const key =
         m.keys.data() + p * a.k_strides.row + head / a.group * a.k_strides.head;
     for (size_t i = 0; i < a.size; ++i) scores[p] += double{q[i]} * double{key[i]};
-    scores[p] *= double{a.scale};
+    scores[p] = masked(m, scores[p] * double{a.scale}, row, head, p);
     most = std::max(most, scores[p]);
   }
   double sum = 0;
@@ -130,8 +177,9 @@ void expect_plain(Made& m) {
     for (size_t i = 0; i < got.size(); ++i) {
       ASSERT_TRUE(is_near(got[i], want[i], 1e-5 + 1e-5 * std::fabs(want[i])))
           << "rows " << a.rows << " size " << a.size << " start " << a.start << " context "
-          << a.context << " causal " << a.causal << " at " << i << ": want " << want[i] << ", got "
-          << got[i];
+          << a.context << " causal " << a.causal << " mask " << static_cast<int>(a.mask.kind)
+          << " strides " << a.mask.head << " " << a.mask.row << " " << a.mask.position << " at "
+          << i << ": want " << want[i] << ", got " << got[i];
     }
   });
 }
@@ -184,6 +232,39 @@ TEST(Attention, RowsMaySeeLessThanAllPositionsOfACall) {
                      Layout::kRowsFirst);
   m.call.context = 20;
   expect_plain(m);
+}
+
+using MaskKind = Attention::Mask::Kind;
+constexpr MaskKind kMasks[] = {MaskKind::kF32, MaskKind::kF16, MaskKind::kBool};
+
+// Positions around vectors and blocks of them.
+TEST(Attention, MasksMatchPlainLoops) {
+  for (const MaskKind kind : kMasks) {
+    for (const bool causal : {true, false}) {
+      for (const size_t rows : {1UL, 5UL, 37UL}) {
+        for (const size_t start : {0UL, 2UL, 15UL, 63UL, 131UL}) {
+          Made m = make_call({.rows = rows, .heads = 2, .size = 20, .start = start},
+                             CacheKind::kF32, causal, Layout::kRowsFirst);
+          for (size_t i = 0; i < 8; ++i) {
+            set_mask(m, {kind, (i & 1U) != 0, (i & 2U) != 0, (i & 4U) != 0});
+            expect_plain(m);
+          }
+        }
+      }
+    }
+  }
+}
+
+// All values count alike then.
+TEST(Attention, RowsThatSeeNothingHaveTheMean) {
+  for (const MaskKind kind : kMasks) {
+    for (const size_t rows : {3UL, 9UL}) {
+      Made m = make_call({.rows = rows, .heads = 2, .size = 20, .start = 70}, CacheKind::kF16, true,
+                         Layout::kHeadsFirst);
+      set_mask(m, {kind, true, true, true}, -INFINITY);
+      expect_plain(m);
+    }
+  }
 }
 
 TEST(Attention, DoesNotDependOnThreads) {

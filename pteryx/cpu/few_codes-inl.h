@@ -88,7 +88,9 @@ HWY_INLINE hn::Vec<Words> load_words(const void* from, size_t bytes) {
   const hn::Repartition<uint8_t, Words> d8;
   const auto* const at = static_cast<const uint8_t*>(from);
   if (bytes >= kLanes * 4) return hn::BitCast(d, hn::LoadU(d8, at));
+#if !HWY_MEM_OPS_MIGHT_FAULT  // else words would have to be aligned, for nothing gained
   if (bytes % 4 == 0) return load_part(d, reinterpret_cast<const uint32_t*>(at), bytes / 4);
+#endif
   return hn::BitCast(d, load_part(d8, at, bytes));
 }
 

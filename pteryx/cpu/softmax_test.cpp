@@ -73,8 +73,8 @@ void check(const std::vector<float>& x, size_t width) {
 }
 
 TEST(Softmax, MatchesPlainLoops) {
-  for (const size_t width : {1, 3, 16, 64, 100, 576, 2051}) {
-    for (const size_t rows : {1, 3, 37}) {
+  for (const size_t width : {1UL, 3UL, 16UL, 64UL, 100UL, 576UL, 2051UL}) {
+    for (const size_t rows : {1UL, 3UL, 37UL}) {
       std::vector<float> x = normal_floats(rows * width, 1, 3);
       check(x, width);
       // An infinity less itself is NaN, and all of the row with it; as with a NaN anywhere.

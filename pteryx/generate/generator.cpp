@@ -24,8 +24,8 @@ double log_probability(std::span<const float> logits, TokenId token) {
   return logits[token] - peak - std::log(sum);
 }
 
-// Chunks of a prompt that a caller wants a say in between: of the first one so many tokens at first,
-// then as many as take about so long.
+// Chunks of a prompt that a caller wants a say in between: of the first one so many tokens at
+// first, then as many as take about so long.
 constexpr size_t kSmallestChunk = 8;
 constexpr double kChunkMs = 200;
 
@@ -199,7 +199,8 @@ void Generator::note_time() {
   const bool compiled = read_ > static_cast<size_t>(timings_.cached_tokens);
   const auto largest = static_cast<size_t>(sequence_.model().info().chunk);
   // Twice as many take twice as long at most.
-  for (double next = ms; next < kChunkMs / 2 && timed_chunk_ < largest; next *= 2) timed_chunk_ *= 2;
+  for (double next = ms; next < kChunkMs / 2 && timed_chunk_ < largest; next *= 2)
+    timed_chunk_ *= 2;
   if (ms > kChunkMs * 2 && compiled && timed_chunk_ > kSmallestChunk) timed_chunk_ /= 2;
 }
 

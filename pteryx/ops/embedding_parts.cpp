@@ -32,11 +32,12 @@ struct Parts {
   int64_t group = 1;
   bool by_group = false;  // scales are [groups, rows], not [rows, groups]
 
-  const Part& of(int64_t token) const {
+  size_t index_of(int64_t token) const {
     size_t k = 0;
     while (token >= parts[k].first + parts[k].rows()) ++k;
-    return parts[k];
+    return k;
   }
+  const Part& of(int64_t token) const { return parts[index_of(token)]; }
   ScaledTable table(const Part& p) const {
     return {.vocabulary = p.rows(),
             .width = width,
@@ -201,6 +202,20 @@ Status cpu(const Node& n, const Host& h) {
   return {};
 }
 
+// Of each part: looked up before threads are at work.
+std::vector<ScaledRows> find_rows(const Parts& all, const Host& h) {
+  std::vector<ScaledRows> rows;
+  rows.reserve(all.parts.size());
+  for (const Part& part : all.parts) {
+    rows.push_back({.table = all.table(part),
+                    .bytes = all.codes == TableCodes::kBytes,
+                    .codes = h.host(part.table.id),
+                    .scales = part.scales ? h.host(part.scales->id) : HostTensor{},
+                    .zeros = part.zeros ? h.host(part.zeros->id) : HostTensor{}});
+  }
+  return rows;
+}
+
 // Elements as they are.
 Result<bool> copy_rows(const Node& n, const Host& h, const Parts& all, CpuContext& c) {
   if (all.parts[0].table.dtype != n.out().dtype || n.out().numel() == 0) return false;
@@ -210,12 +225,13 @@ Result<bool> copy_rows(const Node& n, const Host& h, const Parts& all, CpuContex
   PTERYX_TRY(read_places(n, {kIndices}, indices, all.vocabulary, places));
   std::byte* const y = h.host(n.out_id()).data;
   const size_t bytes = size(all.width) * size_bytes(n.out().dtype);
+  const std::vector<ScaledRows> rows = find_rows(all, h);
   for_parts(c, size(indices.numel()), kPartElements / size(all.width),
             [&](size_t begin, size_t end) {
               for (size_t i = begin; i < end; ++i) {
-                const Part& part = all.of(places[i]);
-                const std::byte* const table = h.host(part.table.id).data;
-                std::memcpy(y + i * bytes, table + size(places[i] - part.first) * bytes, bytes);
+                const size_t k = all.index_of(places[i]);
+                const int64_t row = places[i] - all.parts[k].first;
+                std::memcpy(y + i * bytes, rows[k].codes.data + size(row) * bytes, bytes);
               }
             });
   return true;
@@ -227,14 +243,10 @@ Result<bool> fast(const Node& n, const Host& h, CpuContext& c) {
   const bool bytes = all.codes == TableCodes::kBytes;
   const Part& first = all.parts[0];
   if (!can_read_rows(all.table(first), bytes, first.table.dtype)) return false;
+  const std::vector<ScaledRows> rows = find_rows(all, h);
   return read_rows(n, h, c, {kIndices}, all.vocabulary, [&](int64_t token, float* to) {
-    const Part& part = all.of(token);
-    const ScaledRows rows{.table = all.table(part),
-                          .bytes = bytes,
-                          .codes = h.host(part.table.id),
-                          .scales = h.host(part.scales->id),
-                          .zeros = part.zeros ? h.host(part.zeros->id) : HostTensor{}};
-    read_row(rows, token - part.first, to);
+    const size_t k = all.index_of(token);
+    read_row(rows[k], token - all.parts[k].first, to);
   });
 }
 

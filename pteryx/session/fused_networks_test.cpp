@@ -2,11 +2,11 @@
 // dispatches.
 // SPDX-License-Identifier: BSD-3-Clause
 #include <cmath>
-#include <cstring>
 #include <functional>
 #include <limits>
 #include <memory>
 #include <random>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -136,8 +136,8 @@ Run run(const Build& build, bool fused, uint32_t seed, const std::string& routes
     x.push_back(static_cast<float>(i * 37 % 101) / 50.0F - 1.0F);
   const std::vector<Value> inputs = {
       TensorView{.dtype = DType::kF32, .dims = dims, .data = x.data(), .size_bytes = x.size() * 4}};
-  std::vector<std::byte> bytes(n.constants.size() * 4);
-  std::memcpy(bytes.data(), n.constants.data(), bytes.size());
+  const auto constants = std::as_bytes(std::span(n.constants));
+  std::vector<std::byte> bytes(constants.begin(), constants.end());
   testing::LoadedGraph loaded(
       std::move(n.g), {std::make_shared<MemorySource>("constants", std::move(bytes))}, routes);
   EXPECT_TRUE(loaded.status().ok()) << loaded.status().message();

@@ -1,4 +1,5 @@
 // Session: the public face. SPDX-License-Identifier: BSD-3-Clause
+#include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
@@ -7,6 +8,12 @@
 #include "pteryx/session/impl.h"
 
 namespace pteryx {
+namespace {
+
+// As Run::advance says.
+constexpr std::chrono::milliseconds kTurn(10);
+
+}  // namespace
 
 Run::Run(Run&& other) noexcept
     : method_(std::exchange(other.method_, nullptr)), number_(other.number_) {}
@@ -41,7 +48,7 @@ Result<Run> Session::start(std::string_view method, std::span<const Value> input
            .state = &m->states().state(),
            .outputs = options.outputs,
            .profiler = options.profile == nullptr ? nullptr : &options.profile->profiler(),
-           .in_turns = true}));
+           .turn = kTurn}));
   return Run(*m, number);
 }
 

@@ -1,8 +1,10 @@
 """.pte files with damage that knows its place: header, vtables, offsets, lengths, ids, sizes and segments."""
 # SPDX-License-Identifier: BSD-3-Clause
 import functools
+import json
 import struct
 
+import cli
 import npy
 
 from .case import ANY, LLM, NO_LIBRARY, OK, OPS, REFUSED, STATE, VALUES, Case, patched, sparse
@@ -107,7 +109,7 @@ def places(path):
     while at >= 0:  # length of the header, then where the graph and the bytes are
         for i in range(-4, 32, 4):
             w.add(f"delegate header at {i}", at + i, 4)
-        graph = at - 4 + w.number(at + 10) if at + 14 < len(data) else 0
+        graph = at - 4 + w.number(at + 6) if at + 10 <= len(data) else 0
         if data[graph + 4:graph + 8] == b"VK00":
             w.add("delegate root", graph, 4)
             w.table("Graph", graph + w.number(graph))
@@ -187,6 +189,24 @@ def inspect(name, content, codes, *args):
     return Case("programs", name, ["inspect", "m.pte", *args], {"m.pte": content}, NO_LIBRARY, codes=codes)
 
 
+def grown(path, dim):
+    """A program whose tensors are all this large along each dim, and placed where there is room for them."""
+    data, found = places(path)
+    new = {"item of Tensor.2": dim, "item of VkTensor.1": dim, "item of Plan.8": 2**62}
+    return patched(data, [(at, new[what].to_bytes(size, "little")) for what, at, size in found if what in new])
+
+
+# What the CPU has kernels of its own for.
+ON_CPU = ("add", "bmm", "conv2d", "conv2d_depthwise", "conv_transpose2d", "dyn_embedding", "dyn_softmax", "dyn_transformer", "max_pool2d",
+          "net_cnn")
+
+
+def verify_on_cpu(name, content, what, codes=ANY):
+    manifest = json.dumps({"cases": [cli.case(OPS, name)]})
+    files = {"v/manifest.json": manifest, f"v/{name}.pte": content, f"v/{name}.bin": OPS / f"{name}.bin"}
+    return Case("programs", f"verify on the CPU {what}", ["verify", "v/manifest.json", "--device", "cpu"], files, NO_LIBRARY, codes=codes)
+
+
 def cases(_tool, rng):
     yield inspect("a sound program", ADD, {OK})
     for name, content, codes in crafted(rng):
@@ -200,6 +220,20 @@ def cases(_tool, rng):
         content, done = damage(rng, LANGUAGE)
         yield Case("programs", f"generate from {done}", ["generate", "m.pte", "--prompt-ids", "1", "-n", "2", "--ignore-end"],
                    {"m.pte": content}, gpu=True)
+    for name in ON_CPU:
+        yield verify_on_cpu(name, OPS / f"{name}.pte", name, {OK})
+        for _ in range(12):
+            yield verify_on_cpu(name, *damage(rng, OPS / f"{name}.pte"))
+    run_on_cpu = ["run", "m.pte", "-i", "x.npy", "-i", "x.npy", "-o", "out", "--device", "cpu"]
+    yield Case("programs", "run on the CPU add of 2^50 bytes", run_on_cpu, {"m.pte": grown(ADD, 2**24), "x.npy": x}, NO_LIBRARY,
+               codes=REFUSED, says="no memory left")
+    for _ in range(40):
+        content, done = damage(rng, rng.choice((ADD, LIST, COUNTER)))
+        yield Case("programs", f"run on the CPU {done}", run_on_cpu, {"m.pte": content, "x.npy": x}, NO_LIBRARY)
+    for _ in range(20):
+        content, done = damage(rng, LANGUAGE)
+        yield Case("programs", f"generate on the CPU from {done}",
+                   ["generate", "m.pte", "--prompt-ids", "1", "-n", "2", "--ignore-end", "--device", "cpu"], {"m.pte": content}, NO_LIBRARY)
 
 
 def more(rng):

@@ -15,6 +15,7 @@ MOST_RSS_MB = 1024
 CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 NONSENSE = re.compile(rb"(?<![\w/.-])-?(nan|inf|infinity)(?![\w/.-])", re.IGNORECASE)
 REPORTS = (b"Sanitizer: ", b"runtime error: ")
+NO_MEMORY = re.compile(rb"==\d+==WARNING: AddressSanitizer failed to allocate .*\n")  # before the tool says so
 TRACE = re.compile(rb"terminate called|what\(\):|Assertion|\.cpp:\d|json\.exception|basic_string|std::|panicked at")
 # What these commands print comes from the model or its author.
 FREE_TEXT = ("generate", "chat")
@@ -56,7 +57,7 @@ def limits(run, asan):
 
 def message(case, run):
     """A failure says why: a short paragraph, without anything that a terminal would act on."""
-    said = run.stderr
+    said = NO_MEMORY.sub(b"", run.stderr)
     closed = "2>" in case.streams
     if CONTROL.search(said):
         yield f"control characters on stderr: {text(said)[:120]!r}"

@@ -120,6 +120,53 @@ TEST(KvCache, IsRoundedWhereProductsMayBe) {
   EXPECT_EQ(fixed->methods()[0].note, "");
 }
 
+// Two batches of an odd number of halves share a word, which the GPU cannot write: there threads of
+// the CPU do, and the GPU reads what they wrote.
+TEST(KvCache, WhatTheGpuCannotWriteIsWrittenByThreads) {
+  const std::vector<int32_t> rows = {2, 3, 1, 5};
+  DelegateProgram p;
+  BlobBuilder& b = p.blob;
+  const int32_t q = p.input(vk::VkDataType::FLOAT32, rows);
+  const int32_t k = p.input(vk::VkDataType::FLOAT32, rows);
+  const int32_t position = p.input(vk::VkDataType::INT32, {1});
+  const int32_t none = b.add_null();
+  const int32_t zero = b.add_int(0);
+  const int32_t start = b.add_symint();
+  b.add_call("et_vk.select_as_symint.default", {position, zero, zero, start});
+  const int32_t keys = p.half_zeros({2, 7, 1, 5});
+  b.add_call("update_cache.default", {k, keys, start, p.floats({1})});
+  const int32_t y = p.floats(rows);
+  b.add_call("llama.custom_sdpa.default",
+             {q, keys, keys, start, none, zero, b.add_bool(true), none, y});
+  p.output(y);
+  const std::string file = p.finish();
+  auto mixed = load_bytes(file, {.threads = 3});
+  auto plain = load_bytes(file, {.device = gpu::cpu_device(), .testing = {.reference = true}});
+  ASSERT_TRUE(mixed.ok()) << mixed.status().message();
+  ASSERT_TRUE(plain.ok()) << plain.status().message();
+  EXPECT_EQ(mixed->threads(), 3U);
+  EXPECT_EQ(plain->threads(), 1U);
+  const std::vector<float> x = repeated_weights(30, 3);
+  const auto run_at = [&](Session& session, int64_t at) -> std::vector<float> {
+    const std::vector<float> added = repeated_weights(30, static_cast<uint32_t>(at));
+    const Value inputs[] = {tensor<float>({2, 3, 1, 5}, x), tensor<float>({2, 3, 1, 5}, added),
+                            tensor<int64_t>({1}, std::span<const int64_t>(&at, 1))};
+    const auto outputs = session.run("forward", inputs);
+    EXPECT_TRUE(outputs.ok()) << outputs.status().message();
+    if (!outputs.ok()) return {};
+    const auto got = outputs->front().tensor()->as<float>();
+    return {got.begin(), got.end()};
+  };
+  const uint64_t dispatches = device()->counters().dispatches;
+  for (const int64_t at : {0, 3, 4, 1}) {
+    const std::vector<float> got = run_at(*mixed, at);
+    const std::vector<float> want = run_at(*plain, at);
+    ASSERT_EQ(got.size(), want.size());
+    for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], 1e-5F) << at << ": " << i;
+  }
+  EXPECT_EQ(device()->counters().dispatches > dispatches, !device()->caps().cpu);
+}
+
 // Contexts on both sides of those where keys are split over workgroups, back and forth: what
 // workgroups count is 0 again after each of them.
 TEST(KvCache, LongContextsAgreeWithTheCpu) {

@@ -98,6 +98,10 @@ int32_t DelegateProgram::zeros(const std::vector<int32_t>& dims) {
   return constant(vk::VkDataType::FLOAT32, dims, std::string(count(dims) * 4, '\0'));
 }
 
+int32_t DelegateProgram::half_zeros(const std::vector<int32_t>& dims) {
+  return constant(vk::VkDataType::FLOAT16, dims, std::string(count(dims) * 2, '\0'));
+}
+
 int32_t DelegateProgram::codes(const std::vector<int32_t>& dims, uint32_t seed) {
   std::mt19937 engine(seed);
   std::string bytes;

@@ -53,6 +53,7 @@ class DelegateProgram {
   // A constant that repeats from the seed.
   int32_t weights(const std::vector<int32_t>& dims, uint32_t seed, float size = 1);
   int32_t zeros(const std::vector<int32_t>& dims);
+  int32_t half_zeros(const std::vector<int32_t>& dims);
   int32_t codes(const std::vector<int32_t>& dims, uint32_t seed);  // u8
   int32_t prepacked(int32_t constant, const std::vector<int32_t>& dims);
   std::string finish();

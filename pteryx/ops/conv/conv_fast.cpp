@@ -293,7 +293,8 @@ void by_spreading(const Conv& c, const Operands& o, CpuContext& context) {
   const auto in = size(product(c.in));
   const auto terms = size(c.in_channels);
   const auto channels = size(c.out_channels);
-  const size_t most = std::clamp<size_t>(size(kMostSpread) / (taps * in), 1, channels);
+  const auto of_channel = saturating_mul<uint64_t>(taps, in);
+  const size_t most = std::clamp<uint64_t>(kMostSpread / of_channel, 1, channels);
   auto* const weight = context.memory.take_array<float>(channels * taps, terms);
   // Of a smaller input, more channels may be held at a time.
   const uint64_t all = saturating_mul<uint64_t>(channels * taps, in);

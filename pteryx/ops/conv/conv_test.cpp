@@ -62,7 +62,7 @@ TEST(Conv, WeightsMayBeInfinite) {
   for (const Form& f : {Form{{1, 3, 6, 5}, {4, 3, 3, 3}, {1}, {1}, {1}},
                         Form{{2, 4, 9, 9}, {4, 1, 3, 3}, {2}, {2}, {1}, 4},
                         Form{{1, 2, 4, 4}, {3, 2, 5, 5}, {1}, {2}}}) {
-    for (const size_t at : {0, 4, 13, 25}) {
+    for (const size_t at : {0UL, 4UL, 13UL, 25UL}) {
       Operands o = operands(f, DType::kF32);
       o.w.data[at] = at == 4 ? std::nan("") : std::numeric_limits<double>::infinity();
       const Case c = make_case("aten.convolution.default", f, o.x, o.w, o.bias)

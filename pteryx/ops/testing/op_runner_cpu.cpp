@@ -8,13 +8,19 @@
 #include "pteryx/ops/cpu_scratch.h"
 #include "pteryx/ops/testing/op_runner.h"
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#include <sanitizer/asan_interface.h>
+#endif
+#endif
+
 namespace pteryx::ops::testing {
 namespace {
 
 constexpr size_t kGuardBytes = 64;
 constexpr std::byte kDirt{0x7B};
 
-// Every tensor of the graph, each with bytes behind it that nobody may write.
+// Every tensor of the graph, each with bytes behind it that nobody may read or write.
 struct Memory : Host {
   const Runner& r;
   std::map<uint32_t, std::vector<std::byte>> bytes;
@@ -34,6 +40,8 @@ struct Memory : Host {
   }
 };
 
+Bytes guard_of(Bytes tensor) { return tensor.last(kGuardBytes); }
+
 Memory fill(const Runner& r) {
   Memory memory(r);
   for (uint32_t v = 0; v < r.g.values.size(); ++v) {
@@ -47,10 +55,37 @@ Memory fill(const Runner& r) {
   return memory;
 }
 
+// From here on AddressSanitizer reports who touches a guard, or does so no more.
+void forbid([[maybe_unused]] Bytes guard) {
+#if defined(ASAN_POISON_MEMORY_REGION)
+  ASAN_POISON_MEMORY_REGION(guard.data(), guard.size());
+#endif
+}
+void allow([[maybe_unused]] Bytes guard) {
+#if defined(ASAN_UNPOISON_MEMORY_REGION)
+  ASAN_UNPOISON_MEMORY_REGION(guard.data(), guard.size());
+#endif
+}
+
+// While it stands, nobody may touch the bytes behind tensors.
+class ForbiddenGuards {
+ public:
+  explicit ForbiddenGuards(const Memory& memory) : memory_(memory) {
+    for (const auto& [v, bytes] : memory_.bytes) forbid(guard_of(bytes));
+  }
+  ForbiddenGuards(const ForbiddenGuards&) = delete;
+  ForbiddenGuards& operator=(const ForbiddenGuards&) = delete;
+  ~ForbiddenGuards() {
+    for (const auto& [v, bytes] : memory_.bytes) allow(guard_of(bytes));
+  }
+
+ private:
+  const Memory& memory_;
+};
+
 Status check_guards(const Memory& memory) {
   for (const auto& [v, bytes] : memory.bytes) {
-    const auto guard = std::span(bytes).last(kGuardBytes);
-    if (std::ranges::any_of(guard, [](std::byte b) { return b != kDirt; }))
+    if (std::ranges::any_of(guard_of(bytes), [](std::byte b) { return b != kDirt; }))
       return invalid_argument(fmt::format("value {}: bytes behind its end were changed", v));
   }
   return {};
@@ -62,6 +97,7 @@ Result<bool> run_fast(const Node& n, const Memory& memory, Precision precision, 
   CpuContext context{*pool, arena, precision};
   const Runner& r = memory.r;
   const uint64_t told = cpu_scratch_bytes(r.g, r.live, n, *pool, precision);
+  const ForbiddenGuards forbidden(memory);
   PTERYX_ASSIGN(const bool done, n.def().fast(n, memory, context));
   if (arena.taken() > told) {
     return invalid_argument(
@@ -97,7 +133,10 @@ Result<std::vector<TestTensor>> Runner::run_cpu(Where where) {
   if (where == Where::kFast) {
     PTERYX_ASSIGN(was_fast, try_fast(n, memory, precision));
   }
-  if (!was_fast) PTERYX_TRY(def->cpu(n, memory));
+  if (!was_fast) {
+    const ForbiddenGuards forbidden(memory);
+    PTERYX_TRY(def->cpu(n, memory));
+  }
   PTERYX_TRY(check_guards(memory));
   std::vector<TestTensor> out;
   for (const ValueId id : results) {

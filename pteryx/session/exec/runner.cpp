@@ -20,9 +20,7 @@ namespace {
 // A backward jump makes a loop; a hostile program may make it endless.
 constexpr uint64_t kBlockBudget = 10'000'000;
 
-// How long a run that takes turns computes at a stretch, give or take an operator.
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::milliseconds kTurn(10);
 
 }  // namespace
 
@@ -108,8 +106,8 @@ Result<bool> Runner::advance() {
 }
 
 Result<bool> Runner::proceed() {
-  const bool in_turns = request_.in_turns && device_->caps().cpu;
-  const Clock::time_point end_of_turn = in_turns ? Clock::now() + kTurn : Clock::time_point::max();
+  const bool in_turns = request_.turn && device_->caps().cpu;
+  const auto end_of_turn = in_turns ? Clock::now() + *request_.turn : Clock::time_point::max();
   while (block_ < layout_.blocks.size()) {
     if (phase_ == Phase::kBlock) {
       PTERYX_TRY(enter_block());

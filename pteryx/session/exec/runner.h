@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -34,7 +36,9 @@ struct RunRequest {
   DecodeAhead* ahead = nullptr;
   bool fed = false;              // its token is the one that the run of `ahead` before it draws
   Profiler* profiler = nullptr;  // takes note of what it costs
-  bool in_turns = false;         // on the CPU, too, whoever advances it gets the thread back soon
+  // On the CPU, too, whoever advances it gets the thread back after so long, give or take an
+  // operator; none: when the run is finished.
+  std::optional<std::chrono::milliseconds> turn = {};
 };
 
 // What nodes on the CPU run with; without threads they are computed by the references.
