@@ -87,6 +87,12 @@ test("between the turns of what computes, timers have theirs", async () => {
   }
 });
 
+test("a GPU has the name that its adapter has", async () => {
+  const open = (info) => openGpu({ requestAdapter: async () => ({ features: new Set(), limits: {}, info, requestDevice: async () => ({ limits: {} }) }) });
+  assert.equal((await open({ vendor: "maker", architecture: "new", device: "Card 5", description: "driver 1.2" })).name, "Card 5");
+  assert.equal((await open({ vendor: "maker", architecture: "new", device: "", description: "" })).name, "maker new");
+});
+
 test("an adapter that says nothing of itself, as those of older browsers, is a GPU", async () => {
   const adapter = { features: new Set(), limits: {}, requestDevice: async () => ({ limits: {} }) };
   const { name, software, description } = await openGpu({ requestAdapter: async () => adapter });

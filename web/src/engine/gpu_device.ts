@@ -1,5 +1,6 @@
 // Opening a GPU. SPDX-License-Identifier: BSD-3-Clause
 import { PteryxError } from "../errors.js";
+import { isNode } from "../node_check.js";
 import { gpuProblem } from "../platform.js";
 
 const kFeatures: readonly GPUFeatureName[] = ["shader-f16", "subgroups" as GPUFeatureName];
@@ -30,8 +31,9 @@ export interface OpenGpu {
 
 type AdapterInfo = GPUAdapterInfo & { subgroupMinSize?: number; subgroupMaxSize?: number; isFallbackAdapter?: boolean };
 
-/** The name that a person knows it by, as far as the browser tells. */
+/** The name that a person knows it by, as far as it is told: browsers have it in the description, if at all, and Node's WebGPU its driver's there. */
 function nameOf(info: Partial<AdapterInfo>): string {
+  if (isNode && info.device) return info.device;
   return info.description || [info.vendor, info.architecture, info.device].filter(Boolean).join(" ") || "GPU";
 }
 
