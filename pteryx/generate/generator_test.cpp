@@ -18,8 +18,6 @@ namespace {
 
 using Ids = std::vector<TokenId>;
 
-const std::shared_ptr<gpu::Device>& device() { return gpu::shared_device(); }
-
 // A token for every byte, spelled as byte-level BPE spells them, and <|endoftext|>.
 std::string byte_tokenizer() {
   std::string vocabulary;
@@ -258,7 +256,7 @@ TEST(Generator, LogitsThatAreNotFiniteEndTheText) {
   const program::testing::DamagedProgram damaged(std::string(PTERYX_TEST_DATA) +
                                                  "/fixtures/llm/qwen3_like_q4.pte");
   ModelOptions model_options;
-  model_options.load.device = device();
+  model_options.load.device = gpu::shared_device();
   const auto m = Model::load(damaged.path(), model_options);
   ASSERT_TRUE(m.ok()) << m.status().message();
   const auto g_sequence = sequence(**m);
@@ -375,26 +373,6 @@ TEST_F(WithTokenizer, AChatWithoutATemplateIsPlainText) {
   const auto text = model_->decode(*prompt);
   ASSERT_TRUE(text.ok()) << text.status().message();
   EXPECT_EQ(*text, "Be kind.\nUser: Hi\nAssistant: Ho\nUser: So?\nAssistant:");
-}
-
-TEST(Model, ATokenizerOfAnotherModelIsRefused) {
-  ModelOptions options;
-  options.load.device = device();
-  options.tokenizer = open(std::string(PTERYX_TEST_DATA) + "/fixtures/tokenizers/gpt2.json");
-  const auto m =
-      Model::load(std::string(PTERYX_TEST_DATA) + "/fixtures/llm/qwen3_like_q4.pte", options);
-  ASSERT_FALSE(m.ok());
-  EXPECT_EQ(m.status().code(), Code::kInvalidProgram);
-  EXPECT_NE(m.status().message().find("tokens, the model's vocabulary 300"), std::string_view::npos)
-      << m.status().message();
-}
-
-TEST(Model, AProgramThatIsNoLanguageModelIsRefused) {
-  ModelOptions options;
-  options.load.device = device();
-  const auto m = Model::load(std::string(PTERYX_TEST_DATA) + "/fixtures/ops/add.pte", options);
-  ASSERT_FALSE(m.ok());
-  EXPECT_EQ(m.status().code(), Code::kUnsupported);
 }
 
 }  // namespace

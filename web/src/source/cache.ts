@@ -158,7 +158,7 @@ async function openConversion(key: string, tag: string, identity?: string): Prom
   if (!file) return undefined;
   await file.touch();
   // What has lost a part is made anew the next time.
-  return new StoredSource(file.blocks, key, file.record.identity, true, () => void file.remove().catch(() => undefined));
+  return new StoredSource(file.blocks, key, file.record.identity, true, () => file.remove().catch(() => undefined));
 }
 
 /** Deletes the download of an address, and nothing that was converted from it, unless another tab uses it. */

@@ -170,7 +170,7 @@ export class StoredSource extends LocalSource {
   readonly #blocks: BlockReader;
 
   /** `onMissing`: where a block is not there any more. */
-  constructor(store: BlockStore, name: string, identity: string, override readonly cached: boolean, private readonly onMissing?: () => unknown) {
+  constructor(store: BlockStore, name: string, identity: string, override readonly cached: boolean, private readonly onMissing?: () => Promise<void>) {
     super(name, identity);
     this.size = store.size;
     this.#blocks = new BlockReader(store, new RecentBlocks(kRecentBlocks));
@@ -180,7 +180,7 @@ export class StoredSource extends LocalSource {
       const bytes = await this.#blocks.get(index, from, to);
       if (!bytes && this.closed) throw cancelled(this.name);
       if (bytes) return bytes;
-      this.onMissing?.();
+      await this.onMissing?.(); // whoever hears of the failure may end this thread
       throw new PteryxError("io", `${this.name}: was removed from the cache while in use`);
     });
   }
