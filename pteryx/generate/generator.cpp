@@ -199,8 +199,11 @@ void Generator::note_time() {
   const bool compiled = read_ > static_cast<size_t>(timings_.cached_tokens);
   const auto largest = static_cast<size_t>(sequence_.model().info().chunk);
   // Twice as many take twice as long at most.
-  for (double next = ms; next < kChunkMs / 2 && timed_chunk_ < largest; next *= 2)
+  double next = ms;
+  while (next < kChunkMs / 2 && timed_chunk_ < largest) {
     timed_chunk_ *= 2;
+    next *= 2;
+  }
   if (ms > kChunkMs * 2 && compiled && timed_chunk_ > kSmallestChunk) timed_chunk_ /= 2;
 }
 
