@@ -1,6 +1,8 @@
 // node bench/web.mjs MODEL.pte: measures the npm package of web/dist with a language model, in Node and in Chromium.
 //   --gguf MODEL.gguf --wllama FOLDER   the same model with wllama, beside it: FOLDER has node_modules/@wllama/wllama
-//   --tokens N    of each text (64)     --device cpu,gpu    in Chromium (cpu)     --repeat N    the best of so many (3)
+//   --in node,chromium   where (both)   --device cpu,gpu   on what (cpu; wllama is on the CPU always)
+//   --tokens N   of each text (64)      --repeat N   the best of so many (3)
+//   --prompt N   N token ids in place of a text, and the only way for a model without a tokenizer
 // Times are from the import of the package on, whose files and model a server on this machine has: on a first visit nothing is cached, after a
 // reload everything is. Rates are of the latter. Figures mean something on a machine that does nothing else. SPDX-License-Identifier: BSD-3-Clause
 import { readFile } from "node:fs/promises";
@@ -9,25 +11,25 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 
 const root = fileURLToPath(new URL("../", import.meta.url));
-const { launchBrowser } = await import("../web/tests/support/browser.mjs");
-const { forget } = await import("../web/tests/support/page.mjs");
-const { startServer } = await import("../web/tests/support/server.mjs");
-
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    gguf: { type: "string" }, wllama: { type: "string" }, device: { type: "string", default: "cpu" },
+    gguf: { type: "string" }, wllama: { type: "string" }, in: { type: "string", default: "node,chromium" },
+    device: { type: "string", default: "cpu" }, prompt: { type: "string", default: "0" },
     tokens: { type: "string", default: "64" }, repeat: { type: "string", default: "3" },
   },
 });
 if (positionals.length !== 1) {
-  console.error("usage: node bench/web.mjs MODEL.pte [--gguf MODEL.gguf --wllama FOLDER] [--tokens N] [--device cpu,gpu] [--repeat N]");
+  console.error("usage: node bench/web.mjs MODEL.pte [--gguf MODEL.gguf --wllama FOLDER] [--in node,chromium] [--device cpu,gpu] [--tokens N]");
+  console.error("                          [--repeat N] [--prompt N]");
   process.exit(1);
 }
 const [path] = positionals;
 const tokens = Number(values.tokens);
 const repeat = Number(values.repeat);
-const prompt = "The history of the steam engine begins";
+const prompt = Number(values.prompt) || "The history of the steam engine begins";
+/** What is measured: device and threads. */
+const rows = values.device.split(",").flatMap((device) => (device === "cpu" ? [1, 2] : [1]).map((threads) => ({ device, threads })));
 
 const kTimes = ["until loaded", "until the first token"];
 const kRates = ["prompt", "decode", "script", "heap"];
@@ -36,6 +38,7 @@ const seconds = (ms) => `${(ms / 1000).toFixed(2)} s`;
 const mebibytes = (bytes) => `${(bytes / 2 ** 20).toFixed(0)} MiB`;
 const rate = (perSecond) => (perSecond ? `${perSecond.toFixed(1)} tokens/s` : "-");
 const times = (m) => [seconds(m.loadMs), seconds(m.firstMs)];
+const nameOf = (m) => `pteryx, ${m.kind === "gpu" ? "GPU" : threadsOf(m.threads)}`;
 const threadsOf = (count) => `CPU, ${count} thread${count === 1 ? "" : "s"}`;
 
 /**
@@ -50,7 +53,9 @@ async function measure({ load, name, options, tokens, repeat, prompt, atEnd = as
   const results = [];
   for (let i = 0; i < repeat; ++i) {
     // Each text has a prompt of its own, which is read as a whole.
-    const generation = model.generate(i === 0 ? prompt : `${i}. ${prompt}`, { maxTokens: tokens, ignoreEnd: true, temperature: 0 });
+    const text = () => (i === 0 ? prompt : `${i}. ${prompt}`);
+    const ids = () => Array.from({ length: prompt }, (_, at) => (at === 0 ? i : at));
+    const generation = model.generate(typeof prompt === "number" ? ids() : text(), { maxTokens: tokens, ignoreEnd: true, temperature: 0 });
     for await (const _piece of generation) firstMs ||= performance.now() - began;
     results.push(await generation.result);
   }
@@ -72,14 +77,15 @@ const rates = (m) => [rate(m.promptRate), rate(m.rate), m.kind === "gpu" ? `${m.
 async function inNode() {
   report(["Node", ...kTimes, ...kRates]);
   const load = async (...call) => (await import(pathToFileURL(resolve(root, "web/dist/node.js")).href)).loadModel(...call);
-  for (const threads of [1, 2]) {
-    const m = await measure({ load, name: path, options: { device: "cpu", threads }, tokens, repeat, prompt });
-    report([`pteryx, ${threadsOf(m.threads)}`, ...times(m), ...rates(m)]);
+  for (const options of rows) {
+    const m = await measure({ load, name: path, options, tokens, repeat, prompt });
+    report([nameOf(m), ...times(m), ...rates(m)]);
   }
 }
 
 /** Runs `task` in a page that was never visited, and again after a reload; `look` adds what the page itself cannot tell. */
 async function visitTwice(server, browser, task, call, look = async () => ({})) {
+  const { forget } = await import("../web/tests/support/page.mjs");
   await forget(browser, server.origin);
   const page = await browser.open(`${server.origin}/web/tests/support/blank.html`);
   const visit = async (count) => ({ ...(await page.evaluate(task, { ...call, tokens, prompt, repeat: count })), ...(await look(page)) });
@@ -106,11 +112,9 @@ async function inChromium(server, browser) {
       },
     });
   };
-  for (const device of values.device.split(",")) {
-    for (const threads of device === "cpu" ? [1, 2] : [1]) {
-      const visits = await visitTwice(server, browser, ours, { name: "/model.pte", options: { device, threads } });
-      reportVisits(`pteryx, ${visits.first.kind === "gpu" ? "GPU" : threadsOf(visits.first.threads)}`, visits);
-    }
+  for (const options of rows) {
+    const visits = await visitTwice(server, browser, ours, { name: "/model.pte", options });
+    reportVisits(nameOf(visits.first), visits);
   }
 }
 
@@ -142,30 +146,38 @@ async function withWllama(server, browser) {
   for (const threads of [1, 2]) reportVisits(`wllama, ${threadsOf(threads)}`, await visitTwice(server, browser, theirs, { threads }, heap));
 }
 
-await inNode();
-report(["Chromium", ...kTimes.map((what) => `first visit: ${what}`), ...kTimes.map((what) => `reload: ${what}`), ...kRates]);
-const headers = {
-  "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp", "Cross-Origin-Resource-Policy": "same-origin",
-  "Cache-Control": "max-age=3600",
-};
-const server = await startServer({ root, headers });
-const model = async (file) => ({ body: await readFile(file), headers: { "Cache-Control": "no-cache" } }); // each library has a cache for them
-server.file("/model.pte", await model(path));
-server.file("/measure.js", { body: Buffer.from(`export default ${measure}`), type: "text/javascript" });
-const browser = await launchBrowser({ webgpu: values.device.includes("gpu") });
-try {
-  await inChromium(server, browser);
-  if (values.gguf && values.wllama) {
-    const folder = resolve(values.wllama, "node_modules/@wllama/wllama");
-    server.file("/model.gguf", await model(values.gguf));
-    // Its worker is made to tell how large its heap is, which the library does not.
-    const script = await readFile(`${folder}/esm/index.js`, "utf8");
-    const telling = script.replace("let Module = null;", "$& globalThis.heapBytes = () => Module.wasmMemory.buffer.byteLength;");
-    server.file("/wllama/esm/index.js", { body: Buffer.from(telling), type: "text/javascript" });
-    server.file("/wllama/esm/wasm/wllama.wasm", { body: await readFile(`${folder}/esm/wasm/wllama.wasm`), type: "application/wasm" });
-    await withWllama(server, browser);
+/** Pteryx, and wllama where it was named. */
+async function inBrowser() {
+  const { launchBrowser } = await import("../web/tests/support/browser.mjs");
+  const { startServer } = await import("../web/tests/support/server.mjs");
+  report(["Chromium", ...kTimes.map((what) => `first visit: ${what}`), ...kTimes.map((what) => `reload: ${what}`), ...kRates]);
+  const headers = {
+    "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp", "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "max-age=3600",
+  };
+  const server = await startServer({ root, headers });
+  const model = async (file) => ({ body: await readFile(file), headers: { "Cache-Control": "no-cache" } }); // each library has a cache for them
+  server.file("/model.pte", await model(path));
+  server.file("/measure.js", { body: Buffer.from(`export default ${measure}`), type: "text/javascript" });
+  const browser = await launchBrowser({ webgpu: values.device.includes("gpu") });
+  try {
+    await inChromium(server, browser);
+    if (values.gguf && values.wllama) {
+      const folder = resolve(values.wllama, "node_modules/@wllama/wllama");
+      server.file("/model.gguf", await model(values.gguf));
+      // Its worker is made to tell how large its heap is, which the library does not.
+      const script = await readFile(`${folder}/esm/index.js`, "utf8");
+      const telling = script.replace("let Module = null;", "$& globalThis.heapBytes = () => Module.wasmMemory.buffer.byteLength;");
+      server.file("/wllama/esm/index.js", { body: Buffer.from(telling), type: "text/javascript" });
+      server.file("/wllama/esm/wasm/wllama.wasm", { body: await readFile(`${folder}/esm/wasm/wllama.wasm`), type: "application/wasm" });
+      await withWllama(server, browser);
+    }
+  } finally {
+    await browser.close();
+    await server.close();
   }
-} finally {
-  await browser.close();
-  await server.close();
 }
+
+const places = values.in.split(",");
+if (places.includes("node")) await inNode();
+if (places.includes("chromium")) await inBrowser();
