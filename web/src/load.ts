@@ -86,14 +86,13 @@ class LoadedProgram implements Program {
   }
 }
 
-/** The id of a sequence that went with its device. */
-const kLost = -1;
-
 class LoadedSequence implements Sequence {
+  #disposed = false;
+
   constructor(
     readonly model: LoadedModel,
     /** 0: the model's own. */
-    public id: number,
+    readonly id: number,
   ) {}
 
   generate(prompt: string | readonly number[], options: GenerateOptions = {}): Generation {
@@ -103,12 +102,13 @@ class LoadedSequence implements Sequence {
     return this.#start({ messages }, options, { messages });
   }
   async dispose(): Promise<void> {
+    this.#disposed = true;
     this.model.sequences.delete(this);
     await this.model.connection.call("freeSequence", [this.id]).catch(() => undefined);
   }
   #start(prompt: Prompt, options: GenerateOptions, given: Readonly<Record<string, unknown>>): Generation {
     return startGeneration((sent, signal, emit) => {
-      if (this.id === kLost) throw new PteryxError("device-lost", "the sequence was lost with the GPU device and recover() has not restored it; if that failed, call it again");
+      if (this.#disposed) throw new PteryxError("invalid-argument", "the sequence was disposed of");
       return this.model.connection.call("generate", [{ sequence: this.id, prompt, options: sent }], signal, emit);
     }, options, given);
   }
@@ -117,6 +117,7 @@ class LoadedSequence implements Sequence {
 class LoadedModel implements Model {
   readonly sequences = new Set<LoadedSequence>();
   readonly #own = new LoadedSequence(this, 0);
+  #lastId = 0;
   info: ModelInfo;
   #disposed = false;
 
@@ -135,9 +136,16 @@ class LoadedModel implements Model {
     return this.#own.chat(messages, options);
   }
   async createSequence(): Promise<Sequence> {
-    const sequence = new LoadedSequence(this, await this.connection.call("createSequence", []));
+    const sequence = new LoadedSequence(this, ++this.#lastId);
+    // At once: a recovery that begins meanwhile restores it, too.
     this.sequences.add(sequence);
-    return sequence;
+    try {
+      await this.connection.call("createSequence", [sequence.id]);
+      return sequence;
+    } catch (error) {
+      this.sequences.delete(sequence);
+      throw error;
+    }
   }
   async encode(text: string): Promise<number[]> {
     check({}, { text });
@@ -153,10 +161,13 @@ class LoadedModel implements Model {
   async recover(options: Pick<LoadOptions, "signal" | "onProgress"> = {}): Promise<void> {
     check(options);
     if (this.#disposed) throw new PteryxError("invalid-argument", "the model was disposed of");
-    this.info = (await this.connection.call("load", [this.call], options.signal, progressTo(options))) as ModelInfo;
-    // Their caches went with the device: the next text reads its prompt anew.
-    for (const sequence of this.sequences) sequence.id = kLost;
-    for (const sequence of this.sequences) sequence.id = await this.connection.call("createSequence", []);
+    const loading = this.connection.call("load", [this.call], options.signal, progressTo(options));
+    // Their caches went with the device: the next text reads its prompt anew. They are asked for at once, so that whatever is called from now on
+    // finds them, and what is disposed of meanwhile goes after it has come.
+    const restoring = [...this.sequences].map(({ id }) => this.connection.call("createSequence", [id]));
+    const [loaded, ...restored] = await Promise.allSettled([loading, ...restoring]);
+    for (const result of [loaded, ...restored]) if (result.status === "rejected") throw result.reason;
+    this.info = (loaded as PromiseFulfilledResult<ModelInfo>).value;
   }
   dispose(): Promise<void> {
     this.#disposed = true;

@@ -1,6 +1,6 @@
 // What differs between browsers and Node. SPDX-License-Identifier: BSD-3-Clause
 import { nodeGpu } from "./engine/node_parts.js";
-import { PteryxError } from "./errors.js";
+import { isOutOfMemory, PteryxError } from "./errors.js";
 import { isNode } from "./node_check.js";
 
 export { isNode };
@@ -33,5 +33,5 @@ export function asPteryxError(error: unknown): PteryxError {
   if (error instanceof PteryxError) return error;
   if (error instanceof DOMException && error.name === "AbortError") return new PteryxError("cancelled", "it was cancelled", { cause: error });
   const text = error instanceof Error ? error.message : String(error);
-  return new PteryxError("internal", text, { cause: error });
+  return new PteryxError(isOutOfMemory(error) ? "out-of-memory" : "internal", text, { cause: error });
 }

@@ -298,6 +298,8 @@ export interface ProgramReport {
   readonly fileBytes: number;
   /** All of its methods, also those that only hold constants. */
   readonly methods: readonly MethodReport[];
+  /** The device it was planned for. */
+  readonly device: DeviceInfo;
 }
 /** What a method of a program is made of. */
 export interface MethodReport {

@@ -5,7 +5,13 @@ import { asPteryxError } from "./platform.js";
 
 const service = new Service();
 const calls = new Map<number, AbortController>();
-const send = (message: FromWorker): void => (postMessage as (message: FromWorker) => void)(message);
+const send = (message: FromWorker, transfer: readonly ArrayBuffer[] = []): void => (postMessage as (message: FromWorker, transfer: readonly ArrayBuffer[]) => void)(message, transfer);
+
+/** Of the outputs of a run, which are nobody else's: they move to the caller, and are not copied. */
+function buffersOf(value: unknown): ArrayBuffer[] {
+  const parts = typeof value === "object" && value !== null ? Object.values(value) : [];
+  return [...new Set(parts.flatMap((part) => (ArrayBuffer.isView(part?.data) ? [part.data.buffer as ArrayBuffer] : [])))];
+}
 
 addEventListener("message", (event: MessageEvent<ToWorker>) => {
   const message = event.data;
@@ -15,12 +21,10 @@ addEventListener("message", (event: MessageEvent<ToWorker>) => {
   calls.set(id, controller);
   service
     .call(name, args as never, controller, (happened) => send({ id, event: happened }))
-    .then(
-      (value) => send({ id, value }),
-      (error: unknown) => {
-        const { code, message: text } = asPteryxError(error);
-        send({ id, error: { code, message: text } });
-      },
-    )
+    .then((value) => send({ id, value }, buffersOf(value)))
+    .catch((error: unknown) => {
+      const { code, message: text } = asPteryxError(error);
+      send({ id, error: { code, message: text } });
+    })
     .finally(() => calls.delete(id));
 });

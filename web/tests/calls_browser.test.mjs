@@ -91,6 +91,29 @@ test("dispose() ends a worker that does not answer", { timeout: 60_000 }, async 
   await page.close();
 });
 
+test("outputs that cannot be sent to the page are an error, and the program stays usable", { timeout: 60_000 }, async () => {
+  const page = await openPage();
+  const script = await readFile(new URL("../dist/worker.js", import.meta.url));
+  const full = `let left = 1; const post = postMessage.bind(self);
+    self.postMessage = (message, ...more) => {
+      if (message.value?.output0 && left-- > 0) throw new DOMException("Data cannot be cloned, out of memory.", "DataCloneError");
+      post(message, ...more);
+    };`;
+  server.file("/web/dist/worker.js", { body: Buffer.concat([Buffer.from(full), script]), type: "text/javascript" });
+  const outcome = await page.evaluate(async ([path, options]) => {
+    const { loadProgram } = await import("/web/dist/index.js");
+    const program = await loadProgram(path, options);
+    const run = () => program.run("forward", [new Float32Array(231).fill(1), new Float32Array(231).fill(2)]);
+    const failure = await run().then(() => "none", ({ code, message }) => `${code}: ${message}`);
+    const outputs = await run();
+    await program.dispose();
+    return { failure, sum: outputs.output0.data[230], same: outputs[0].data === outputs.output0.data };
+  }, [kAdd, { device: "cpu", threads: 1 }]);
+  server.remove("/web/dist/worker.js");
+  assert.deepEqual(outcome, { failure: "out-of-memory: Data cannot be cloned, out of memory.", sum: 3, same: true });
+  await page.close();
+});
+
 for (const worker of [true, false]) {
   const where = worker ? "a worker" : "the page's thread";
   test(`${where}: dispose() stops a text, and what a callback throws rejects its call`, async () => {

@@ -155,6 +155,34 @@ test("sequences can be made and freed as often as one likes", async () => {
   await model.dispose();
 });
 
+test("sequences that are made, used or disposed of during a recovery are what they would be after it", async () => {
+  const model = await loadModel(chat, { device: "cpu" });
+  const { connection } = model;
+  const created = [];
+  const { call } = connection;
+  connection.call = (name, args, ...rest) => {
+    if (name === "createSequence") created.push(args[0]);
+    return call.call(connection, name, args, ...rest);
+  };
+  const options = { maxTokens: 6, ignoreEnd: true };
+  const textOf = async (sequence) => (await sequence.generate("Hello", options).result).text;
+  const [kept, gone] = [await model.createSequence(), await model.createSequence()];
+  const early = model.createSequence(); // not there yet
+  const text = await textOf(kept);
+  created.length = 0;
+  const recovery = model.recover();
+  const late = model.createSequence();
+  const during = textOf(kept);
+  const disposed = gone.dispose();
+  await recovery;
+  await disposed;
+  assert.equal(await during, text);
+  for (const sequence of [kept, await early, await late]) assert.equal(await textOf(sequence), text);
+  await assert.rejects(textOf(gone), fails("invalid-argument", /the sequence was disposed of/));
+  assert.deepEqual(created, [kept.id, gone.id, (await early).id, (await late).id], "each once");
+  await model.dispose();
+});
+
 test("a sequence that a recovery could not bring back says so, and comes back with the next one", async () => {
   const model = await loadModel(chat, { device: "cpu" });
   const sequences = [await model.createSequence(), await model.createSequence(), await model.createSequence()];
@@ -169,10 +197,11 @@ test("a sequence that a recovery could not bring back says so, and comes back wi
     return call.call(connection, name, ...rest);
   };
   await assert.rejects(model.recover(), fails("out-of-memory", /no room/));
-  const [kept, ...lost] = sequences;
+  const [kept, lost, last] = sequences;
   assert.equal((await kept.generate("Hello 0", options).result).text, before[0]);
-  for (const sequence of lost) await assert.rejects(sequence.generate("Hello", options).result, fails("device-lost", /recover\(\) has not restored it; if that failed, call it again/));
-  await lost[1].dispose();
+  assert.equal((await last.generate("Hello 2", options).result).text, before[2]);
+  await assert.rejects(lost.generate("Hello", options).result, fails("device-lost", /recover\(\) has not restored it; if that failed, call it again/));
+  await last.dispose();
   sequences.pop();
   await model.recover();
   assert.deepEqual(await texts(), before.slice(0, 2));

@@ -100,3 +100,36 @@ test("a step of a text is one submit, and its time in the script is counted", as
   assert.ok(done.dispatches - begun.dispatches > 5 * submits, "each with many dispatches");
   assert.ok(hostMsPerToken > 0 && hostMsPerToken < decodeMs, `${hostMsPerToken} ms of ${decodeMs}`);
 });
+
+test("a text that waits for the GPU is stopped at once, and what came late is used by the next one", { timeout: 120_000 }, async () => {
+  const chat = fileURLToPath(new URL("tests/fixtures/web/chat.pte", root));
+  const options = { maxTokens: 6, ignoreEnd: true };
+  const other = await loadModel(chat, { device: "gpu" });
+  const { text } = await other.generate("Hello", options).result;
+  await other.dispose();
+
+  const model = await loadModel(chat, { device: "gpu" });
+  const { createComputePipelineAsync } = GPUDevice.prototype;
+  const held = [];
+  GPUDevice.prototype.createComputePipelineAsync = function (...descriptor) {
+    return new Promise((resolve, reject) => held.push(() => createComputePipelineAsync.apply(this, descriptor).then(resolve, reject)));
+  };
+  try {
+    const stop = new AbortController();
+    const generation = model.generate("Hello", { ...options, signal: stop.signal });
+    while (held.length === 0) await sleep(10);
+    await sleep(100);
+    const began = performance.now();
+    stop.abort();
+    const { reason, newTokens } = await generation.result;
+    assert.deepEqual([reason, newTokens], ["cancelled", 0]);
+    assert.ok(performance.now() - began < 500, `${performance.now() - began} ms`); // less than a waiting text would sleep
+    const next = model.generate("Hello", options).result;
+    GPUDevice.prototype.createComputePipelineAsync = createComputePipelineAsync;
+    for (const compile of held) compile();
+    assert.equal((await next).text, text);
+    await model.dispose();
+  } finally {
+    GPUDevice.prototype.createComputePipelineAsync = createComputePipelineAsync;
+  }
+});

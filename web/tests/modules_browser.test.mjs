@@ -55,9 +55,9 @@ const chat = async ({ from = "", ...options }) => {
   const { loadModel } = await import(`${from}/web/dist/index.js`);
   const model = await loadModel("/tests/fixtures/web/chat.pte", { cache: false, device: "cpu", ...options });
   const { text } = await model.chat([{ role: "user", content: "Tell me something long." }], { maxTokens: 40, ignoreEnd: true }).result;
-  const { threads } = model.info;
+  const { threads, device } = model.info;
   await model.dispose();
-  return { text, threads };
+  return { text, threads, fallback: device.fallback.join(" ") };
 };
 
 test("a GPU: its module and its kernels", async () => {
@@ -117,6 +117,29 @@ test("no GPU, or a software one: the CPU's module, and a sentence on it", async 
 test("threads are asked for where memory cannot be shared: one does all", async () => {
   const { value, parts } = await loaded(plain, chat, { threads: 2 });
   assert.equal(value.threads, 1);
+  assert.match(value.fallback, /One thread is used in place of 2: the page is not cross-origin isolated/);
+  assert.deepEqual(parts, ["pteryx_cpu.wasm"]);
+  // Nobody asked for more.
+  for (const options of [{}, { threads: 1 }]) assert.equal((await loaded(plain, chat, options)).value.fallback, "");
+});
+
+test("a page that is isolated and has no room for shared memory: one thread, and a sentence on it", async () => {
+  const { value, parts } = await loaded(isolated, async (options) => {
+    const { Memory } = WebAssembly;
+    WebAssembly.Memory = class extends Memory {
+      constructor(descriptor) {
+        if (descriptor.shared) throw new RangeError("could not allocate memory");
+        super(descriptor);
+      }
+    };
+    const { loadProgram } = await import("/web/dist/index.js");
+    const program = await loadProgram("/tests/fixtures/ops/add.pte", { cache: false, device: "cpu", worker: false, ...options });
+    const { threads, device } = program.info;
+    await program.dispose();
+    return { threads, fallback: device.fallback.join(" ") };
+  }, { threads: 2 });
+  assert.equal(value.threads, 1);
+  assert.match(value.fallback, /One thread is used: there is no room for memory that threads could share/);
   assert.deepEqual(parts, ["pteryx_cpu.wasm"]);
 });
 
@@ -126,11 +149,11 @@ test("threads in a page that is cross-origin isolated give the text of one", asy
   assert.deepEqual(one.parts, ["pteryx_cpu.wasm"]);
   for (const worker of [true, false]) {
     const two = await loaded(isolated, chat, { threads: 2, worker });
-    assert.deepEqual(two.value, { text: one.value.text, threads: 2 });
+    assert.deepEqual(two.value, { text: one.value.text, threads: 2, fallback: "" });
     assert.deepEqual(two.parts, ["pteryx_cpu_threads.wasm", "thread.js"]);
   }
   const three = await loaded(isolated, chat, { threads: 3 });
-  assert.deepEqual(three.value, { text: one.value.text, threads: 3 });
+  assert.deepEqual(three.value, { text: one.value.text, threads: 3, fallback: "" });
 });
 
 test("a security policy in the header of every answer: the worker, its modules and its threads work", async () => {
@@ -163,7 +186,7 @@ test("a package on another origin, such as a CDN, has its worker and its threads
   assert.ok(cdn.requests("/web/dist/worker.js").length > 0);
   const one = await loaded(isolated, chat, { threads: 1, from: cdn.origin }, there);
   const two = await loaded(isolated, chat, { threads: 2, from: cdn.origin }, there);
-  assert.deepEqual(two.value, { text: one.value.text, threads: 2 });
+  assert.deepEqual(two.value, { text: one.value.text, threads: 2, fallback: "" });
   assert.deepEqual(two.parts, ["pteryx_cpu_threads.wasm", "thread.js"]);
 });
 

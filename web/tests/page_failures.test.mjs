@@ -31,6 +31,15 @@ async function refusal(how, { name = "model.pte", before: prepare } = {}) {
   site.server.remove(`/${name}`);
   return { ...found, page };
 }
+/** Loads a good model, until the cache has all of it. */
+async function keep(page) {
+  await chat.load(page, "chat.pte");
+  await chat.ready(page);
+  await page.evaluate(async () => {
+    const { cache } = await import("./pteryx/index.js");
+    while (!(await cache.list())[0]?.complete) await new Promise((resolve) => setTimeout(resolve, 20));
+  });
+}
 async function recovers(page) {
   await chat.load(page, "chat.pte");
   await chat.ready(page);
@@ -109,6 +118,55 @@ test("a damaged file: refused, and not kept as whole", async () => {
   assert.match(text, /model\.pte/);
   await recovers(page);
 });
+
+test("a copy in the cache that was damaged: it is downloaded again", async () => {
+  const page = await site.open();
+  await keep(page);
+  await page.evaluate(async () => {
+    const kept = await (await navigator.storage.getDirectory()).getDirectoryHandle("pteryx");
+    for await (const folder of kept.values()) {
+      const writable = await (await folder.getFileHandle("b0")).createWritable({ keepExistingData: true });
+      await writable.write({ type: "write", position: 40, data: new Uint8Array(4000).fill(0xa5) });
+      await writable.close();
+    }
+  });
+  const again = await site.open();
+  await chat.load(again, "chat.pte");
+  const { code, card } = await failure(again, ".outcome");
+  assert.equal(code, "invalid-program");
+  await screenshot(again, "failure-damaged-copy");
+  await page.close(); // what another tab uses is not removed
+  await card.getByRole("button", { name: "Download it again" }).click();
+  await chat.ready(again);
+  await again.close();
+});
+
+for (const [tab, go] of [["inspect", "Inspect"], ["run", "Load"]]) {
+  test(`${tab}: no room for a file that can only be had as a whole: a load without the cache, and the list of what is in it`, async (t) => {
+    // The browser's own cache would answer with parts.
+    site.server.file("/whole.pte", { body: program, ranges: false, headers: { "Cache-Control": "no-store" } });
+    const page = await site.open();
+    await keep(page);
+    await page.goto(`${site.server.origin}/#${tab}`);
+    const session = await site.browser.context.newCDPSession(page);
+    await session.send("Storage.overrideQuotaForOrigin", { origin: site.server.origin, quotaSize: 200_000 });
+    t.after(() => session.send("Storage.overrideQuotaForOrigin", { origin: site.server.origin }).then(() => page.close()));
+    const open = async () => {
+      await page.locator(`#${tab}-url`).fill("whole.pte");
+      await page.locator(`#panel-${tab}`).getByRole("button", { name: go, exact: true }).click();
+      return failure(page, `#panel-${tab} .outcome`);
+    };
+    const { code, card } = await open();
+    assert.equal(code, "quota");
+    await card.getByRole("button", { name: "Show the cache" }).click();
+    await page.locator(".cache li", { hasText: "chat.pte" }).waitFor();
+    await page.waitForFunction(() => document.activeElement.id === "cache-title");
+    await page.locator(`#tab-${tab}`).click();
+    await (await open()).card.getByRole("button", { name: "Load without caching it" }).click();
+    await page.locator(tab === "inspect" ? ".report" : "#panel-run .inputs fieldset").first().waitFor();
+    site.server.remove("/whole.pte");
+  });
+}
 
 test("an empty file", async () => {
   const { code, text, page } = await refusal({ body: Buffer.alloc(0) });

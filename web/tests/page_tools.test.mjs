@@ -33,6 +33,23 @@ const drawing = (page) => page.locator(".graph canvas").evaluate(async (canvas) 
   return { hash, colors: colors.size };
 });
 
+test("inspect by address: the tables alone are read, nothing is kept, and the device is named", async () => {
+  const body = Buffer.concat([await fixture("ops/net_cnn.pte"), Buffer.alloc(12 << 20)]);
+  site.server.file("/large.pte", { body, bytesPerSecond: 4 << 20 });
+  const page = await openTab("inspect");
+  await page.getByLabel("To run on").selectOption("cpu");
+  await page.getByLabel("Address of a .pte file").fill("large.pte");
+  await page.getByRole("button", { name: "Inspect", exact: true }).click();
+  const report = page.getByRole("article", { name: "Report on large.pte" });
+  await report.waitFor();
+  assert.match(await report.innerText(), /Planned for the CPU\./);
+  const sent = site.server.requests("/large.pte").reduce((sum, request) => sum + request.sent, 0);
+  assert.ok(sent < body.length / 2, `${sent} bytes`);
+  assert.deepEqual(await page.evaluate(async () => (await (await import("./pteryx/index.js")).cache.list()).length), 0);
+  site.server.remove("/large.pte");
+  await page.close();
+});
+
 async function openTab(name) {
   const page = await site.open(`/#${name}`);
   await page.locator(`#panel-${name} h2`).waitFor();

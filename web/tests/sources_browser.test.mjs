@@ -33,6 +33,41 @@ for (const thread of THREADS) {
     assert.deepEqual(server.requests(path).map(({ range }) => range), [`bytes=${body.length - 1}-`]);
   });
 
+  test(`${thread}: where only tables are read, nothing is kept, and a whole copy is used`, async () => {
+    const path = `/tables-${thread}.pte`;
+    const tables = async ({ openInput }, { url }) => {
+      const source = await openInput(url, { cache: true, tablesOnly: true });
+      const bytes = [...(await source.read(0, 4)), ...(await source.read(source.size - 4, 4))];
+      const { cached } = source;
+      source.close();
+      return { cached, bytes };
+    };
+    const bytes = [...body.subarray(0, 4), ...body.subarray(-4)];
+    server.clearLog();
+    assert.deepEqual(await run(thread, tables, { url: serve(path, { bytesPerSecond: 10 * MIB }) }), { cached: false, bytes });
+    assert.ok(sent(path) < body.length / 2, `${sent(path)} bytes`);
+    assert.equal(await entry(server.origin + path), undefined);
+    // What was begun before stays as it is.
+    const url = serve(path, { bytesPerSecond: 40 * MIB });
+    await assert.rejects(run(thread, load, { url, stopAt: 9 * MIB }), fails("cancelled", /cancelled/));
+    assert.deepEqual(await run(thread, tables, { url }), { cached: false, bytes });
+    assert.equal((await entry(url)).presentBytes, 8 * MIB);
+    await run(thread, load, { url: serve(path) });
+    server.clearLog();
+    assert.deepEqual(await run(thread, tables, { url }), { cached: true, bytes });
+    assert.ok(sent(path) < 100);
+    // A server that sends nothing but the whole file has it sent once.
+    const whole = serve(`/whole-${thread}.pte`, { ranges: false });
+    assert.deepEqual(await run(thread, tables, { url: whole }), { cached: false, bytes });
+    assert.notEqual(await entry(whole), undefined);
+  });
+
+  test(`${thread}: what is no model is not kept`, async () => {
+    const url = serve(`/archive-${thread}.pte`, { body: Buffer.concat([Buffer.from("PK\x03\x04"), body.subarray(0, 5 * MIB)]) });
+    await assert.rejects(run(thread, load, { url }), fails("invalid-program", /archive/));
+    assert.equal(await entry(url), undefined);
+  });
+
   test(`${thread}: of many small reads at once, each block is opened once`, async () => {
     const url = serve(`/small-${thread}`);
     await run(thread, load, { url });

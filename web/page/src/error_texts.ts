@@ -6,7 +6,7 @@ import type { ErrorCode } from "../../src/errors.ts";
  * What the page offers as a button. `retry` does the same again, `unload` frees the model in use first; `recover` starts the device anew and keeps
  * the conversation.
  */
-export type Remedy = "retry" | "recover" | "manage-cache" | "inspect" | "use-cpu" | "new-chat" | "without-cache" | "unload" | "reload";
+export type Remedy = "retry" | "recover" | "manage-cache" | "inspect" | "use-cpu" | "new-chat" | "without-cache" | "download-again" | "unload" | "reload";
 
 export interface ErrorText {
   readonly title: string;
@@ -64,7 +64,7 @@ export const kErrorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
   "invalid-program": {
     title: "The file cannot be used",
     next: "It is damaged, cut short, or not a .pte or .gguf file. Download or export it again.",
-    remedies: ["retry"],
+    remedies: ["download-again", "retry"],
   },
   unsupported: {
     title: "This model does not run here",

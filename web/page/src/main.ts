@@ -19,8 +19,8 @@ const session = openStore("session");
 const tabs = new Tabs();
 
 /** The other two tabs come when they are first opened: most visitors only chat. */
-const inspectView = once(async () => new (await import("./inspect/inspect_view.ts")).InspectView(openRun));
-const runView = once(async () => new (await import("./run/run_view.ts")).RunView(openInspect));
+const inspectView = once(async () => new (await import("./inspect/inspect_view.ts")).InspectView(openRun, showCache));
+const runView = once(async () => new (await import("./run/run_view.ts")).RunView(openInspect, showCache));
 const chat = new ChatView(local, session, openInspect);
 
 tabs.onShow(openTab);
@@ -71,6 +71,11 @@ function openTab(tab: TabName): void {
 function openInspect(input: PageInput, device: string, data?: readonly File[]): void {
   tabs.show("inspect");
   void withView("inspect", inspectView, (view) => view.inspect(input, data, device));
+}
+
+function showCache(): void {
+  tabs.show("chat");
+  chat.showCache();
 }
 
 function openRun(input: PageInput, data?: readonly File[]): void {

@@ -35,6 +35,9 @@ export type Stopped = () => PteryxError | undefined;
 
 /** The prompt of a text. */
 export type Prompt = { readonly messages: readonly Message[] } | { readonly text: string } | { readonly ids: readonly number[] };
+// What a step of a text waits for wakes it, and so does the signal that ends it; should nothing, it looks for itself after so long.
+const kPatienceMs = 1000;
+
 type SamplingOptions = Omit<GenerateOptions, "signal" | "onPrompt">;
 
 interface PieceReport {
@@ -112,7 +115,7 @@ export class Engine {
       const device = gpu === undefined
         ? wasm.check("device_open_cpu")
         : wasm.checkJson("device_open_gpu", [wasm.gpus.add(gpu.device)], gpu.description);
-      return new Engine(module, device, gpu, fallback);
+      return new Engine(module, device, gpu, [...fallback, ...module.notes]);
     } catch (error) {
       module?.close();
       gpu?.device.destroy();
@@ -208,13 +211,13 @@ export class Engine {
   }
 
   /** What a program holds, from its tables alone. */
-  async inspect(source: ByteSource, data: readonly ByteSource[], precision: LoadOptions["precision"], stopped: Stopped): Promise<ProgramReport> {
+  async inspect(source: ByteSource, data: readonly ByteSource[], precision: LoadOptions["precision"], stopped: Stopped): Promise<Omit<ProgramReport, "device">> {
     const { wasm } = this;
     const description = { source: wasm.sources.add(source), data: data.map((file) => wasm.sources.add(file)), precision };
     const handle = wasm.checkJson("inspect_begin", [this.device], description);
     try {
       await wasm.finish("inspect_advance", handle, stopped);
-      return wasm.json() as ProgramReport;
+      return wasm.json() as Omit<ProgramReport, "device">;
     } finally {
       wasm.call("inspect_free", handle);
     }
@@ -225,12 +228,25 @@ export class Engine {
     sequence: number,
     prompt: Prompt,
     options: SamplingOptions,
-    stopped: Stopped,
+    signal: AbortSignal,
     onPiece: (piece: Piece) => void,
     onPrompt: (read: number, prompt: number) => void,
   ): Promise<GenerateResult> {
     const { wasm } = this;
-    wasm.checkJson("generate_begin", [sequence], { ...prompt, options });
+    const wake = (): void => wasm.host.wake();
+    signal.addEventListener("abort", wake);
+    try {
+      wasm.checkJson("generate_begin", [sequence], { ...prompt, options });
+      return await this.#writeText(sequence, options.maxTokens !== 0, signal, onPiece, onPrompt);
+    } finally {
+      signal.removeEventListener("abort", wake);
+    }
+  }
+  async #writeText(
+    sequence: number, wanted: boolean, signal: AbortSignal, onPiece: (piece: Piece) => void, onPrompt: (read: number, prompt: number) => void,
+  ): Promise<GenerateResult> {
+    const { wasm } = this;
+    const stopped = (): boolean => signal.aborted;
     let text = "";
     let busyAtFirst: number | undefined;
     const take = (): PieceReport => {
@@ -242,10 +258,9 @@ export class Engine {
       return report;
     };
     for (;;) {
-      if (options.maxTokens === 0 || stopped() !== undefined) wasm.check("generate_cancel", sequence);
-      else await wasm.finish("generate_advance", sequence, undefined);
+      if (!wanted || !(await wasm.advance("generate_advance", sequence, stopped, kPatienceMs))) wasm.check("generate_cancel", sequence);
       const report = wasm.busy(take);
-      if (options.maxTokens === 0) report.reason = "length";
+      if (!wanted) report.reason = "length";
       if (report.token !== undefined) busyAtFirst ??= wasm.busyMs;
       if (report.reason === undefined) {
         await wasm.host.breathe();

@@ -26,6 +26,8 @@ export interface OpenModule {
   readonly threads: number;
   /** Otherwise a program is `unsupported` that needs more than language models do on a GPU. */
   readonly hasAll: boolean;
+  /** Sentences on what is used in place of something better. */
+  readonly notes: readonly string[];
   close(): void;
 }
 
@@ -45,7 +47,7 @@ export async function openGpuModule(addresses: ModuleAddresses, all: boolean, si
     wasm.host.memory.view(address, part.length).set(part);
     wasm.call("kernels_add", address, part.length);
   }
-  return { wasm, threads: 1, hasAll: all, close: () => undefined };
+  return { wasm, threads: 1, hasAll: all, notes: [], close: () => undefined };
 }
 
 /** Threads that pay. What a platform tells is processors, of which two make a core on most machines that have many. */
@@ -57,6 +59,13 @@ async function usableCores(): Promise<number> {
 /** Pages share memory with threads only where they are cross-origin isolated. */
 function canShareMemory(): boolean {
   return typeof SharedArrayBuffer === "function" && (isNode || (globalThis as { crossOriginIsolated?: boolean }).crossOriginIsolated === true);
+}
+
+/** Why the CPU's kernels have one thread, where more would be used; none where that is as it was asked for. */
+function lackOfThreads(wanted: number | undefined, count: number): string[] {
+  if (count > 1) return ["One thread is used: there is no room for memory that threads could share."];
+  const missed = wanted !== undefined && wanted > 1;
+  return missed ? [`One thread is used in place of ${wanted}: the page is not cross-origin isolated (it needs the headers COOP and COEP).`] : [];
 }
 
 /** Of the sizes that the module was linked with; none where there is no room for that. */
@@ -73,12 +82,12 @@ export async function openCpuModule(addresses: ModuleAddresses, wanted: number |
   const memory = count > 1 ? sharedMemory() : undefined;
   if (memory === undefined) {
     const wasm = await Wasm.instantiate(await compileModule(new URL(addresses.cpu), signal));
-    return { wasm, threads: 1, hasAll: true, close: () => undefined };
+    return { wasm, threads: 1, hasAll: true, notes: lackOfThreads(wanted, count), close: () => undefined };
   }
 
   const module = await compileModule(new URL(addresses.threads), signal);
   const wasm = await Wasm.instantiate(module, { memory });
   wasm.call("threads_set", count, maySleep() ? 1 : 0);
   const threads = await startThreads(module, wasm, count);
-  return { wasm, threads: count, hasAll: true, close: () => threads.end() };
+  return { wasm, threads: count, hasAll: true, notes: [], close: () => threads.end() };
 }

@@ -4,6 +4,7 @@ import { PteryxError } from "../errors.js";
 import { isNode, platformGpu } from "../platform.js";
 import { openProgram } from "../convert/gguf.js";
 import { openInput } from "../source/open_input.js";
+import type { OpenSource } from "../source/source.js";
 import type { DeviceInfo, GenerateOptions, GenerateResult, Input, InputValue, LoadOptions, MethodInfo, ModelInfo, Outputs, Piece, ProgramInfo, ProgramReport, Progress } from "../types.js";
 import { Engine, type Prompt, type Stopped } from "./engine.js";
 import { LoadProgress } from "./load_progress.js";
@@ -32,7 +33,7 @@ export interface RunCall {
   readonly inputs: readonly InputValue[] | Readonly<Record<string, InputValue>>;
 }
 export interface GenerateCall {
-  /** 0: the model's own sequence. */
+  /** Its id; 0: the model's own. */
   readonly sequence: number;
   readonly prompt: Prompt;
   readonly options: Omit<GenerateOptions, "signal" | "onPrompt">;
@@ -57,8 +58,9 @@ export interface ServiceCalls {
   counters(): Record<string, number>;
   encode(text: string): number[];
   decode(tokens: readonly number[]): string;
-  createSequence(): number;
-  freeSequence(sequence: number): void;
+  /** `id`: the caller's name for it from now on, above 0. */
+  createSequence(id: number): void;
+  freeSequence(id: number): void;
   generate(call: GenerateCall): GenerateResult;
   /** For tests: what a driver's reset does. */
   loseDevice(): void;
@@ -90,8 +92,8 @@ export class Service {
   #handle = 0;
   #kind: "program" | "model" = "program";
   #methods: readonly MethodInfo[] = [];
-  readonly #sequences = new Set<number>();
-  #own = 0; // the model's own sequence
+  /** Handles of sequences by the ids that callers know them by, which outlive the device: 0 is the model's own. */
+  readonly #sequences = new Map<number, number>();
   #turn: Promise<unknown> = Promise.resolve();
   readonly #calls = new Set<AbortController>();
 
@@ -137,21 +139,20 @@ export class Service {
         return this.#open().encode(this.#handle, args[0] as string);
       case "decode":
         return this.#open().decode(this.#handle, args[0] as readonly number[]);
-      case "createSequence": {
-        const sequence = this.#open().wasm.check("sequence_create", this.#handle);
-        this.#sequences.add(sequence);
-        return sequence;
-      }
+      case "createSequence":
+        return this.#createSequence(args[0] as number);
       case "freeSequence":
-        if (this.#sequences.delete(args[0] as number)) this.#open().wasm.call("sequence_free", args[0] as number);
-        return undefined;
+        return this.#freeSequence(args[0] as number);
       case "generate": {
         const { sequence, prompt, options } = args[0] as GenerateCall;
-        return this.#open().generate(
-          sequence === 0 ? this.#own : sequence,
+        const engine = this.#open();
+        const handle = this.#sequences.get(sequence);
+        if (handle === undefined) throw new PteryxError("device-lost", "the sequence was lost with the GPU device and recover() has not restored it; if that failed, call it again");
+        return engine.generate(
+          handle,
           prompt,
           options,
-          stopped,
+          signal,
           (piece) => emit({ piece }),
           (read, all) => emit({ prompt: [read, all] }),
         );
@@ -169,6 +170,16 @@ export class Service {
     return this.#engine;
   }
 
+  #createSequence(id: number): void {
+    const engine = this.#open();
+    // It may be there still: the recovery that is to restore it was cancelled before it began.
+    if (!this.#sequences.has(id)) this.#sequences.set(id, engine.wasm.check("sequence_create", this.#handle));
+  }
+  #freeSequence(id: number): void {
+    const handle = this.#sequences.get(id);
+    if (this.#sequences.delete(id)) this.#open().wasm.call("sequence_free", handle!);
+  }
+
   async #load(call: LoadCall, signal: AbortSignal, stopped: Stopped, emit: Emit): Promise<ProgramInfo | ModelInfo> {
     // What was loaded before, whose device was lost.
     this.#dispose(new PteryxError("device-lost", "the GPU device is lost and the last recover() failed; call it again"));
@@ -180,9 +191,9 @@ export class Service {
     const opened: ByteSource[] = [];
     let engine: Engine | undefined;
     try {
-      const { source, data, tokenizer } = await this.#openInputs(call, signal, progress, emit, opened);
+      const { source, data, tokenizer, notes } = await this.#openInputs(call, signal, progress, emit, opened);
       engine = await this.#openEngine(call, operators === "all", signal);
-      engine.fallback.push(...source.notes);
+      engine.fallback.push(...notes);
       const { precision = call.kind === "model" ? "f16" : "f32", kv, memoryLimit } = call.options;
       const request = {
         source,
@@ -195,10 +206,7 @@ export class Service {
         },
       };
       const loaded = call.kind === "program" ? await engine.loadProgram(source.name, request, stopped) : await engine.loadModel(source.name, request, stopped);
-      if (call.kind === "model") {
-        this.#own = engine.wasm.check("sequence_create", loaded.handle);
-        this.#sequences.add(this.#own);
-      }
+      if (call.kind === "model") this.#sequences.set(0, engine.wasm.check("sequence_create", loaded.handle));
       if (call.options.sha256 !== undefined) await source.complete();
       progress.finish();
       const late = stopped();
@@ -223,10 +231,10 @@ export class Service {
   }
 
   /** Puts all that it opens into `opened`, also where it fails. */
-  async #openInputs(call: LoadCall, signal: AbortSignal, progress: LoadProgress, emit: Emit, opened: ByteSource[]) {
+  async #openInputs(call: LoadCall, signal: AbortSignal, progress: LoadProgress, emit: Emit, opened: ByteSource[], tablesOnly = false) {
     const { sha256, cacheFolder, cacheLimit, cache = !isNode } = call.options;
     const onBytes = (done: number, total: number): void => progress.bytes(done, total);
-    const options = { signal, cache, baseUrl: call.base, onBytes, onKeep: () => emit({ keep: true }) };
+    const options = { signal, cache, tablesOnly, baseUrl: call.base, onBytes, onKeep: () => emit({ keep: true }) };
     const add = <Source extends ByteSource>(source: Source): Source => (opened.push(source), source);
     const source = add(await openProgram(call.input, {
       ...options,
@@ -236,9 +244,10 @@ export class Service {
       converter: new URL(call.modules.converter),
       onConvert: (done, total) => progress.converted(done, total),
     }));
-    const data: ByteSource[] = [];
+    const data: OpenSource[] = [];
     for (const file of call.data) data.push(add(await openInput(file, options)));
-    return { source, data, tokenizer: call.tokenizer === undefined ? undefined : add(await openInput(call.tokenizer, options)) };
+    const tokenizer = call.tokenizer === undefined ? undefined : add(await openInput(call.tokenizer, options));
+    return { source, data, tokenizer, notes: [source, ...data, ...(tokenizer ? [tokenizer] : [])].flatMap(({ notes }) => notes) };
   }
   #openEngine({ options, modules }: LoadCall, all: boolean, signal: AbortSignal): Promise<Engine> {
     return Engine.open({ ...options, gpu: platformGpu, modules, signal, all });
@@ -248,9 +257,11 @@ export class Service {
     const opened: ByteSource[] = [];
     let engine: Engine | undefined;
     try {
-      const { source, data } = await this.#openInputs(call, signal, new LoadProgress((p) => emit({ progress: p })), emit, opened);
+      const inputs = await this.#openInputs(call, signal, new LoadProgress((p) => emit({ progress: p })), emit, opened, true);
       engine = await this.#openEngine(call, true, signal); // it has what inspects, and tells what would run on the CPU
-      return await engine.inspect(source, data, call.options.precision, stopped);
+      const report = await engine.inspect(inputs.source, inputs.data, call.options.precision, stopped);
+      engine.fallback.push(...inputs.notes);
+      return { ...report, device: engine.info() };
     } finally {
       closeAll(engine, opened);
     }
@@ -260,7 +271,7 @@ export class Service {
     this.#gone = why;
     const engine = this.#engine;
     this.#engine = undefined;
-    const sequences = [...this.#sequences];
+    const sequences = [...this.#sequences.values()];
     this.#sequences.clear();
     try {
       for (const sequence of sequences) engine?.wasm.call("sequence_free", sequence);

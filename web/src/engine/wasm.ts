@@ -14,9 +14,6 @@ type Exported = (...args: number[]) => number;
 /** Tells how far a load is; false ends it. */
 export type ProgressListener = (what: string, done: number, total: number) => boolean;
 
-// Whatever happens wakes who waits; should it not, they look for themselves after so long.
-const kPatienceMs = 1000;
-
 /** What calls of the module give; see result.h. */
 const Called = { failed: -1, later: 0 } as const;
 
@@ -170,16 +167,22 @@ export class Wasm {
   json(): unknown {
     return JSON.parse(this.text());
   }
-  /** Calls an export until it is done; between calls, waits until something has happened, unless it computes. `stopped` is asked each time. */
-  async finish(name: string, handle: number, stopped?: () => PteryxError | undefined): Promise<void> {
+  /** Calls an export until it is done. Throws what `stopped` says. */
+  async finish(name: string, handle: number, stopped: () => PteryxError | undefined): Promise<void> {
+    if (!(await this.advance(name, handle, () => stopped() !== undefined))) throw stopped()!;
+  }
+  /**
+   * Calls an export until it is done, or until `stopped`, which is asked each time, ends that: then `false`. Between calls, waits until something has
+   * happened, unless it computes; for `patienceMs` at most.
+   */
+  async advance(name: string, handle: number, stopped: () => boolean, patienceMs?: number): Promise<boolean> {
     for (;;) {
-      const error = stopped?.();
-      if (error !== undefined) throw error;
+      if (stopped()) return false;
       const began = performance.now();
-      if (this.check(name, handle) !== Called.later) return;
+      if (this.check(name, handle) !== Called.later) return true;
       // What took its turn to the end has more to compute; should it wait after all, the next call says so at once.
       if (performance.now() - began >= kTurnMs) await this.host.breathe();
-      else await this.busy(() => this.host.next(stopped === undefined ? kPatienceMs : undefined));
+      else await this.busy(() => this.host.next(patienceMs));
     }
   }
 

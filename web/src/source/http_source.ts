@@ -28,6 +28,8 @@ export interface HttpSourceOptions {
   readonly answer?: Answer;
   /** Called once when all blocks are in the store and the hash, where there is one, is right; `false` where it is not. */
   readonly onComplete?: (valid: boolean) => Promise<void>;
+  /** Removes what is in the store, which is closed then. */
+  readonly onDiscard?: () => Promise<void>;
 }
 
 /**
@@ -92,6 +94,11 @@ export class HttpSource implements OpenSource {
     this.#recent.clear();
     this.#spans = [];
     this.#receiving = undefined;
+  }
+
+  async discard(): Promise<void> {
+    this.close();
+    await this.#options.onDiscard?.().catch(() => undefined);
   }
 
   read(offset: number, size: number): Promise<Uint8Array> {

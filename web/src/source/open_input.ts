@@ -25,6 +25,7 @@ export async function openInput(input: Input, options: OpenOptions): Promise<Ope
     await checkFileType(source);
     return source;
   } catch (error) {
+    if (error instanceof PteryxError && error.code === "invalid-program") await source.discard?.();
     source.close();
     throw error;
   }

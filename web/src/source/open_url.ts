@@ -12,6 +12,8 @@ export interface UrlOptions {
   readonly signal?: AbortSignal;
   /** Keeps the file for the next visit, where the browser allows it. */
   readonly cache: boolean;
+  /** Little of the file will be read: a whole copy in the cache is used, but none is begun, unless the server sends nothing but the whole file. */
+  readonly tablesOnly?: boolean;
   readonly onBytes?: (doneBytes: number, totalBytes: number) => void;
   /** Called when a download begins that is kept. */
   readonly onKeep?: () => void;
@@ -28,7 +30,10 @@ const kMemoryLimit = 512 * 1024 * 1024;
 export async function openUrl(url: string, options: UrlOptions): Promise<OpenSource> {
   const notes: string[] = [];
   const folder = options.cache ? await openFolder(notes) : undefined;
-  const kept = await folder?.findDownload(url);
+  const found = await folder?.findDownload(url);
+  const usable = found && !(options.tablesOnly && !isComplete(found));
+  if (!usable) await found?.close();
+  const kept = usable ? found : undefined;
   try {
     return await open(url, options, notes, folder, kept);
   } catch (error) {
@@ -45,8 +50,12 @@ async function openFolder(notes: string[]): Promise<CacheFolder | undefined> {
   return undefined;
 }
 
+function isComplete(kept: CachedFile): boolean {
+  return firstMissing(kept.blocks) * BLOCK_BYTES >= kept.record.size;
+}
+
 async function open(url: string, options: UrlOptions, notes: string[], folder?: CacheFolder, kept?: CachedFile): Promise<OpenSource> {
-  const complete = kept !== undefined && firstMissing(kept.blocks) * BLOCK_BYTES >= kept.record.size;
+  const complete = kept !== undefined && isComplete(kept);
   if (kept && complete && options.sha256 && kept.record.sha256 === options.sha256.toLowerCase()) return fromCache(url, kept, options, notes);
   let answer: Answer;
   try {
@@ -128,6 +137,7 @@ async function fromCache(url: string, kept: CachedFile, options: UrlOptions, not
   const verified = options.sha256 !== undefined && kept.record.sha256 === options.sha256.toLowerCase();
   return new HttpSource({
     remote, store: kept.blocks, notes, ...common(options), ...(!verified && options.sha256 && { sha256: options.sha256 }), onComplete: keeper(kept, options),
+    onDiscard: () => kept.remove(),
   });
 }
 
@@ -149,7 +159,8 @@ async function fromServer(
   const received = answer.total === undefined ? await receiveAll(url, answer, limit, options.signal) : undefined;
   const size = answer.total ?? received!.reduce((sum, block) => sum + block.length, 0);
   if (size === 0) throw new PteryxError("invalid-program", `${url}: is empty`);
-  const file = folder && (await keptFile(url, size, answer.version, options, notes, folder, kept));
+  const keeps = folder !== undefined && !(options.tablesOnly && answer.ranges);
+  const file = keeps ? await keptFile(url, size, answer.version, options, notes, folder, kept) : undefined;
   if (!file) await kept?.close();
   if (!file && !answer.ranges && size > limit) throw needsRanges(url, String(size));
   const store: BlockStore | undefined = file?.blocks ?? (answer.ranges ? undefined : new MemoryBlocks(size));
@@ -164,7 +175,7 @@ async function fromServer(
   };
   return new HttpSource({
     remote, notes, ...common(options), ...(store && { store }), ...(options.sha256 && { sha256: options.sha256 }), ...(!received && { answer }),
-    ...(file && { onComplete: keeper(file, options) }),
+    ...(file && { onComplete: keeper(file, options), onDiscard: () => file.remove() }),
   });
 }
 

@@ -20,6 +20,8 @@ export interface OpenSource extends ByteSource {
   beginDownload(): void;
   /** Resolves when all of the file is at hand (in the cache, where there is one) and its SHA-256 is right, where one was given. */
   complete(): Promise<void>;
+  /** Closes it, and removes what the cache kept of what it is a download of: it is of no use. */
+  discard?(): Promise<void>;
 }
 
 /** Rejects a read that is not inside. */

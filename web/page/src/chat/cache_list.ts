@@ -24,6 +24,10 @@ export class CacheList {
     }
   }
 
+  focus(): void {
+    document.getElementById("cache-title")?.focus();
+  }
+
   private show(entries: readonly CacheEntry[], room: { usedBytes: number; freeBytes: number } | undefined): void {
     const held = this.element.contains(document.activeElement);
     const title = el("h3", { id: "cache-title", tabindex: -1 }, "On this device");

@@ -39,8 +39,9 @@ export class ChatView {
   private readonly recovery = new Recovery();
   private readonly composer: Composer;
 
-  constructor(private readonly store: Store, session: Store, private readonly inspect: ModelPanelEvents["inspect"]) {
-    this.turns = store.get("turns", readTurns);
+  /** `session`: of this tab alone, which keeps its conversation there; what is in `store` is that of a new tab. */
+  constructor(private readonly store: Store, private readonly session: Store, private readonly inspect: ModelPanelEvents["inspect"]) {
+    this.turns = session.get("turns", (value) => (value === null ? null : readTurns(value))) ?? store.get("turns", readTurns);
     this.settings = new SettingsDialog(store);
     this.composer = new Composer({ send: (text) => this.send(text), stop: () => this.stop(), cancelEdit: () => (this.editing = -1) });
     this.panel = new ModelPanel({
@@ -119,6 +120,11 @@ export class ChatView {
     byId("model-url").focus();
   }
 
+  showCache(): void {
+    this.showPanel(true);
+    void this.panel.showCache();
+  }
+
   private showPanel(shown: boolean): void {
     this.panel.element.hidden = !shown;
     this.bar.querySelector("[aria-controls=model-panel]")?.setAttribute("aria-expanded", String(shown));
@@ -137,6 +143,7 @@ export class ChatView {
   }
 
   private save(): void {
+    this.session.set("turns", this.turns);
     this.store.set("turns", this.turns.length > 0 ? this.turns : null);
   }
 

@@ -8,6 +8,7 @@ import { formatBytes } from "../format.ts";
 import { addressOf, nameOf, packageInput, type PageInput } from "../input.ts";
 import { announce } from "../shell/announcer.ts";
 import { pickFiles } from "../shell/drop.ts";
+import { cacheRemedies } from "../shell/cache_remedies.ts";
 import { errorCard } from "../shell/error_card.ts";
 import { ProgressView } from "../shell/progress_view.ts";
 import { mayUseGpu } from "../webgpu_support.ts";
@@ -77,6 +78,12 @@ export class ModelPanel {
 
   refresh(): void {
     if (!this.running) void this.cacheList.refresh();
+  }
+
+  /** What is in the cache, in sight. */
+  async showCache(): Promise<void> {
+    await this.cacheList.refresh();
+    this.cacheList.focus();
   }
 
   /** Names the model of a link, and waits: following a link downloads nothing by itself. `bytes`: its size, if known. */
@@ -163,9 +170,8 @@ export class ModelPanel {
       retry: () => again(),
       ...(inUse !== null && { unload: () => again({}, true) }),
       ...(mayUseGpu(device) && { "use-cpu": () => again({ device: "cpu" }) }),
-      "without-cache": () => again({ cache: false }),
+      ...cacheRemedies(input, (cache) => again(cache ? {} : { cache }), () => this.cacheList.focus()),
       inspect: () => this.events.inspect(input, device),
-      "manage-cache": () => document.getElementById("cache-title")?.focus(),
     }, { unload: `Unload ${inUse} and try again` }));
     if (typeof input === "string") this.address.value = input;
   }

@@ -23,6 +23,7 @@ export class GraphView {
   private selectedLinks = new Set<number>();
   private frame = 0;
   private fitted = false;
+  private readonly theme = new MutationObserver(() => this.redraw());
   private readonly pointers = new Map<number, { x: number; y: number }>();
   private moved = 0;
 
@@ -43,7 +44,7 @@ export class GraphView {
     this.listen();
     new ResizeObserver(() => this.resize()).observe(this.canvas);
     this.followResolution();
-    new MutationObserver(() => this.redraw()).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    this.theme.observe(document.documentElement, { attributeFilter: ["data-theme"] });
   }
 
   /** A window that moves to another screen keeps its size, but not its pixels. */
@@ -171,6 +172,7 @@ export class GraphView {
 
   private resize(): void {
     const { clientWidth, clientHeight } = this.canvas;
+    if (!this.canvas.isConnected) this.theme.disconnect(); // another graph has taken its place; the page would keep this one
     if (clientWidth === 0) return;
     this.canvas.width = Math.round(clientWidth * devicePixelRatio);
     this.canvas.height = Math.round(clientHeight * devicePixelRatio);

@@ -8,6 +8,7 @@ import { formatBytes, formatCount, formatDims, plural } from "../format.ts";
 import { nameOf, packageInput, type PageInput } from "../input.ts";
 import { announce } from "../shell/announcer.ts";
 import { pickFiles, sortFiles } from "../shell/drop.ts";
+import { cacheRemedies } from "../shell/cache_remedies.ts";
 import { errorCard } from "../shell/error_card.ts";
 import { ProgressView } from "../shell/progress_view.ts";
 import { mayUseGpu } from "../webgpu_support.ts";
@@ -20,7 +21,7 @@ export class InspectView {
   private running: AbortController | null = null;
 
   /** `run` opens the same file in the other tab. */
-  constructor(private readonly run: (input: PageInput, data?: readonly File[]) => void) {
+  constructor(private readonly run: (input: PageInput, data?: readonly File[]) => void, private readonly showCache: () => void) {
     const address = el("input", { id: "inspect-url", type: "text", inputmode: "url", autocomplete: "off", spellcheck: "false", placeholder: "https://example.org/model.pte" });
     const submit = (event: Event): void => {
       event.preventDefault();
@@ -45,7 +46,7 @@ export class InspectView {
   }
 
   /** `data`: its external weights; `device`: what it is to run on, in place of what was chosen before. */
-  async inspect(input: PageInput, data: readonly File[] = [], device = this.device.value): Promise<void> {
+  async inspect(input: PageInput, data: readonly File[] = [], device = this.device.value, cache = true): Promise<void> {
     this.device.value = device;
     this.running?.abort();
     const controller = (this.running = new AbortController());
@@ -54,13 +55,14 @@ export class InspectView {
     this.outcome.replaceChildren(progress.element);
     try {
       const { inspectProgram } = await unlessAborted(loadEngine(), controller.signal);
-      const report = await inspectProgram(packageInput(input), { signal: controller.signal, onProgress: progress.update, device: device as "auto" | "gpu" | "cpu", data });
+      const report = await inspectProgram(packageInput(input), { signal: controller.signal, onProgress: progress.update, device: device as "auto" | "gpu" | "cpu", data, cache });
       if (this.running !== controller) return;
       this.outcome.replaceChildren(this.report(report, name, () => this.run(input, data)));
       announce(`${name}: ${plural(report.methods.length, "method")}`);
     } catch (error) {
       if (this.running !== controller) return;
       this.outcome.replaceChildren(errorCard(error, {
+        ...cacheRemedies(input, (kept) => void this.inspect(input, data, device, kept), this.showCache),
         retry: () => void this.inspect(input, data), ...(mayUseGpu(device) && { "use-cpu": () => void this.inspect(input, data, "cpu") }),
       }));
     }
@@ -78,6 +80,7 @@ export class InspectView {
         el("h3", {}, name, " ", el("small", {}, formatBytes(report.fileBytes))),
         methods.length > 1 && el("div", { class: "option" }, el("label", { for: "inspect-method" }, "Method"), choice),
         el("button", { type: "button", onclick: run }, "Run it")),
+      el("p", { class: "hint" }, [`Planned for ${report.device.kind === "gpu" ? `the GPU ${report.device.name}` : "the CPU"}.`, ...report.device.fallback].join(" ")),
       body, metadata(report));
   }
 }

@@ -8,6 +8,7 @@ import { formatDevice, formatDuration } from "../format.ts";
 import { nameOf, packageInput, type PageInput } from "../input.ts";
 import { announce } from "../shell/announcer.ts";
 import { pickFiles, sortFiles } from "../shell/drop.ts";
+import { cacheRemedies } from "../shell/cache_remedies.ts";
 import { errorCard } from "../shell/error_card.ts";
 import { ProgressView } from "../shell/progress_view.ts";
 import { mayUseGpu } from "../webgpu_support.ts";
@@ -35,7 +36,7 @@ export class RunView {
   private readonly inputs = el("form", { class: "inputs", onsubmit: (event) => this.submit(event) });
   private readonly results = el("div", { class: "results" });
 
-  constructor(private readonly inspect: (input: PageInput, device: string, data?: readonly File[]) => void) {
+  constructor(private readonly inspect: (input: PageInput, device: string, data?: readonly File[]) => void, private readonly showCache: () => void) {
     const address = el("input", { id: "run-url", type: "text", inputmode: "url", autocomplete: "off", spellcheck: "false", placeholder: "https://example.org/model.pte" });
     const submit = (event: Event): void => {
       event.preventDefault();
@@ -53,7 +54,7 @@ export class RunView {
   }
 
   /** `data`: its external weights. */
-  async load(input: PageInput, data: readonly File[] = [], device = this.device.value): Promise<void> {
+  async load(input: PageInput, data: readonly File[] = [], device = this.device.value, cache = true): Promise<void> {
     this.device.value = device;
     this.drop();
     this.loading?.abort();
@@ -69,7 +70,7 @@ export class RunView {
       if (this.unloading) await progress.waitFor("Unloading the previous program", this.unloading, controller.signal);
       const { loadProgram } = await unlessAborted(loadEngine(), controller.signal);
       const program = await loadProgram(packageInput(input), {
-        signal: controller.signal, onProgress: progress.update, device: device as "auto" | "gpu" | "cpu", data,
+        signal: controller.signal, onProgress: progress.update, device: device as "auto" | "gpu" | "cpu", data, cache,
       });
       if (this.loading !== controller) return void (await program.dispose());
       this.program = program;
@@ -78,6 +79,7 @@ export class RunView {
     } catch (error) {
       if (this.loading !== controller) return;
       this.loader.replaceChildren(errorCard(error, {
+        ...cacheRemedies(input, (kept) => void this.load(input, data, device, kept), this.showCache),
         retry: this.reload, ...(mayUseGpu(device) && { "use-cpu": () => void this.load(input, data, "cpu") }), inspect: () => this.inspect(input, device, data),
       }));
     }

@@ -11,6 +11,7 @@ const kLabels: Readonly<Record<Remedy, string>> = {
   "use-cpu": "Run on the CPU",
   "new-chat": "New chat",
   "without-cache": "Load without caching it",
+  "download-again": "Download it again",
   unload: "Unload the model and try again",
   reload: "Reload the page",
 };
