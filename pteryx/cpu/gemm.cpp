@@ -27,11 +27,8 @@ constexpr size_t kDepth = 96;                       // of k in a panel
 constexpr size_t kMostRows = 512;                   // of a range
 constexpr size_t kFewestRows = 24;                  // of one of several ranges
 constexpr size_t kDirectRows = 32;  // that are too few to gather b for, where it lies in rows
-#if HWY_TARGET == HWY_AVX3
-constexpr size_t kRows = 6;  // of a tile, which leaves registers for a vector of each column
-#else
-constexpr size_t kRows = kTileRows;
-#endif
+// Of a tile: where there are 32 registers, 6 leave some for a vector of each column.
+constexpr size_t kRows = kTileVectors == 4 ? 6 : kTileRows;
 constexpr size_t kTails = kLanes / 4;  // columns, at most, that are left to products along k
 constexpr size_t kLine = 16;           // floats of a line of the cache
 constexpr size_t kSumsRow = kColumns + kLanes;
