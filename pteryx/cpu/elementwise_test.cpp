@@ -92,6 +92,23 @@ TEST(Elementwise, UnaryMatchesPlainLoops) {
   }
 }
 
+// exp(-x) of these is beyond f32, and what is made of it is not.
+TEST(Elementwise, FarBelowZeroSigmoidIsSmallAndNotZero) {
+  const std::vector<float> x = {-88.0F, -88.8F, -90.0F, -95.0F, -100.0F, -87.0F, -104.0F, -300.0F};
+  for_each_target([&] {
+    std::vector<float> sigmoid(x.size());
+    std::vector<float> silus(x.size());
+    apply(Unary::kSigmoid, 0, 0, x.data(), x.size(), sigmoid.data());
+    apply(Unary::kSilu, 0, 0, x.data(), x.size(), silus.data());
+    constexpr double kUnit = std::numeric_limits<float>::denorm_min();
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double want = 1 / (1 + std::exp(-double{x[i]}));
+      EXPECT_NEAR(sigmoid[i], want, 1e-6 * want + kUnit) << x[i];
+      EXPECT_NEAR(silus[i], want * double{x[i]}, std::fabs(x[i]) * (1e-6 * want + kUnit)) << x[i];
+    }
+  });
+}
+
 constexpr float kAlpha = 0.75F;
 
 struct BinaryCase {

@@ -44,10 +44,12 @@ HWY_INLINE V erf_of(V x) {
   return hn::IfThenElse(hn::Lt(a, one), near, far);
 }
 
+// By exp(-|x|), which is never beyond f32.
 HWY_INLINE V sigmoid_of(V x) {
   const Floats d;
   const V one = hn::Set(d, 1.0F);
-  return hn::Div(one, hn::Add(one, exp_of(d, hn::Neg(x))));
+  const V e = exp_of(d, hn::Neg(hn::Abs(x)));
+  return hn::Div(hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one), hn::Add(one, e));
 }
 
 // By exp(2 |x|) - 1, as a series near 0.
@@ -63,10 +65,7 @@ HWY_INLINE V tanh_of(V x) {
   return hn::CopySign(hn::Div(e, hn::Add(e, hn::Set(d, 2.0F))), x);
 }
 
-HWY_INLINE V silu_of(V x) {
-  const Floats d;
-  return hn::Div(x, hn::Add(hn::Set(d, 1.0F), exp_of(d, hn::Neg(x))));
-}
+HWY_INLINE V silu_of(V x) { return hn::Mul(x, sigmoid_of(x)); }
 
 HWY_INLINE V gelu_of(V x) {
   const Floats d;

@@ -49,7 +49,7 @@ size_t largest_at(const float* x, size_t count) {
   return at;
 }
 
-// Of what has squares beyond f32, in double precision.
+// Of what has squares beyond f32, or below it, in double precision.
 float wide_rms(const float* x, size_t width, float eps) {
   double squares = 0;
   for (size_t i = 0; i < width; ++i) squares += double{x[i]} * double{x[i]};
@@ -61,7 +61,7 @@ void rms_norm_rows(const float* x, const float* weight, float eps, size_t rows, 
   const Floats d;
   for (size_t row = 0; row < rows; ++row, x += width, y += width) {
     const float squares = sum_row(x, width, [](V v) HWY_ATTR { return hn::Mul(v, v); });
-    const auto scale = hn::Set(d, std::isfinite(squares)
+    const auto scale = hn::Set(d, std::isnormal(squares)
                                       ? 1.0F / std::sqrt(squares / static_cast<float>(width) + eps)
                                       : wide_rms(x, width, eps));
     map_row(width, y, [&](size_t i, auto load) HWY_ATTR {
@@ -265,7 +265,13 @@ void layer_norm(const float* x, const float* weight, const float* bias, float ep
 void group_norm(const GroupNorm& g, const float* x, float* y, float* stats) {
   HWY_DYNAMIC_DISPATCH(group_norm_row)(g, x, y, stats);
 }
-float sum_of(const float* x, size_t count) { return HWY_DYNAMIC_DISPATCH(sum_all)(x, count); }
+float mean_of(const float* x, size_t count, float by) {
+  const float sum = HWY_DYNAMIC_DISPATCH(sum_all)(x, count);
+  if (std::isfinite(sum)) return sum / by;
+  double wide = 0;
+  for (size_t i = 0; i < count; ++i) wide += double{x[i]};
+  return static_cast<float>(wide / double{by});
+}
 size_t find_largest(const float* x, size_t count) {
   return HWY_DYNAMIC_DISPATCH(largest_at)(x, count);
 }

@@ -25,7 +25,8 @@ struct GroupNorm {
   bool silu = false;
 };
 void group_norm(const GroupNorm& g, const float* x, float* y, float* stats);
-float sum_of(const float* x, size_t count);
+// The sum of x / by, which may be finite where the sum of x is not.
+float mean_of(const float* x, size_t count, float by);
 // Where the largest of finite numbers is first; `count` where there are none, or one that is not
 // finite.
 size_t find_largest(const float* x, size_t count);

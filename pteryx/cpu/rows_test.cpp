@@ -101,6 +101,23 @@ TEST(Rows, RmsNormMatchesPlainLoops) {
   }
 }
 
+TEST(Rows, RmsNormOfSquaresBelowF32) {
+  constexpr size_t kWidth = 100;
+  const std::vector<float> weight(kWidth, 1.0F);
+  const std::vector<float> x = times(normal_floats(kRows * kWidth, 1), 1e-25F);
+  for_each_target([&] {
+    std::vector<float> y(x.size());
+    rms_norm(x.data(), weight.data(), 0, kRows, kWidth, y.data());
+    for (size_t row = 0; row < kRows; ++row) {
+      double squares = 0;
+      for (size_t i = 0; i < kWidth; ++i) squares += std::pow(double{x[row * kWidth + i]}, 2);
+      const double scale = 1 / std::sqrt(squares / kWidth);
+      for (size_t i = row * kWidth; i < (row + 1) * kWidth; ++i)
+        EXPECT_NEAR(y[i], double{x[i]} * scale, 1e-5) << i;
+    }
+  });
+}
+
 TEST(Rows, LayerNormMatchesPlainLoops) {
   for (const size_t width : kWidths) {
     const std::vector<float> weight = normal_floats(width, 2);

@@ -121,7 +121,7 @@ void mean_of_all(const Planes& planes, size_t elements, float by, CpuContext& c)
   for_parts(c, planes.count, std::max<size_t>(kPartElements / elements, 1),
             [&](size_t begin, size_t end) {
               for (size_t i = begin; i < end; ++i)
-                planes.y[i] = cpu::sum_of(planes.x + i * elements, elements) / by;
+                planes.y[i] = cpu::mean_of(planes.x + i * elements, elements, by);
             });
 }
 

@@ -120,7 +120,7 @@ Result<bool> reduce_fast(const Node& n, const Host& h, CpuContext& c) {
               for (size_t row = begin; row < end; ++row) {
                 const auto at =
                     offsets_at<1>(static_cast<int64_t>(row), s.rows.dims, {&s.rows.strides[0]});
-                y[row] = cpu::sum_of(x + at[0], length) / by;
+                y[row] = cpu::mean_of(x + at[0], length, by);
               }
             });
   if (!is_f32(n.out()) && !c.dry_run()) store_floats(y, to, 0, size(to.numel()));

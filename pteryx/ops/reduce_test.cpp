@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "pteryx/ops/testing/op_harness.h"
+#include "pteryx/ops/testing/op_runner.h"
 
 namespace pteryx::ops::testing {
 namespace {
@@ -147,6 +148,18 @@ TEST(Reduce, VectorsOfTheCpuSumFloats) {
     const TestTensor x = random(t, {7, 333}, 1);
     EXPECT_TRUE(is_fast(Case("aten.mean.dim").in(x).ints({1}).flag(false).none().out(t, {7})));
   }
+}
+
+// The sum of which is beyond f32.
+TEST(Reduce, MeansOfLargeValuesAreFinite) {
+  TestTensor x{DType::kF32, {2, 333}, std::vector<double>(666, 3e38)};
+  const Case c = Case("aten.mean.dim").in(x).ints({1}).flag(false).none().out(DType::kF32, {2});
+  EXPECT_TRUE(is_fast(c));
+  Runner r;
+  ASSERT_TRUE(r.build(c).ok());
+  const auto y = r.run_cpu(Where::kFast);
+  ASSERT_TRUE(y.ok()) << y.status().message();
+  for (const double v : y->front().data) EXPECT_NEAR(v, 3e38, 3e32);
 }
 
 TEST(Reduce, ExtremesOverAnyDims) {
