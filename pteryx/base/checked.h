@@ -24,10 +24,15 @@ constexpr std::optional<T> checked_add(T a, T b) {
   return r;
 }
 
-// The product, or the largest number where it is larger than that.
+// The product or sum, or the largest number where it is larger than that.
 template <std::unsigned_integral T>
 constexpr T saturating_mul(T a, T b) {
   return checked_mul(a, b).value_or(std::numeric_limits<T>::max());
+}
+
+template <std::unsigned_integral T>
+constexpr T saturating_add(T a, T b) {
+  return checked_add(a, b).value_or(std::numeric_limits<T>::max());
 }
 
 // True if [offset, offset + size) lies inside [0, limit).

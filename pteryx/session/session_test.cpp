@@ -310,6 +310,21 @@ TEST(Session, TakesStridedAndConvertibleInputs) {
   for (size_t i = 0; i < x.size(); ++i) EXPECT_FLOAT_EQ(y[i], 2 * x[i]);
 }
 
+// Their products and sums are beyond 64 bits.
+TEST(Session, RefusesStridesThatReachBeyondAllMemory) {
+  auto session = load("add");
+  ASSERT_TRUE(session.ok());
+  const std::vector<float> x = ramp(7 * 33);
+  constexpr int64_t kHuge = int64_t{1} << 62U;
+  for (const Dims& strides : {Dims{0, kHuge}, Dims{kHuge, kHuge}, Dims{0, kHuge / 8 + 1}}) {
+    TensorView strided = tensor<float>({7, 33}, x);
+    strided.strides = strides;
+    const std::array<Value, 2> inputs = {strided, tensor<float>({7, 33}, x)};
+    expect_message(session->run("forward", inputs).status(), Code::kInvalidArgument,
+                   "input 0 of 'forward' size: expected 18446744073709551615 bytes, got 924 bytes");
+  }
+}
+
 TEST(Session, RefusesWhatNeedsMoreMemoryThanAllowed) {
   LoadOptions options;
   options.memory_limit = 1000;

@@ -141,12 +141,14 @@ class Inputs {
     if (strides.rank() != v.dims.rank())
       return wrong("strides", to_string(v.dims), to_string(strides));
     const int64_t n = numel(v.dims);
-    int64_t last = 0;
+    uint64_t reach = 1;  // elements up to the last
     for (size_t d = 0; d < v.dims.rank(); ++d) {
       if (strides[d] < 0) return wrong("strides", "none negative", to_string(strides));
-      last += strides[d] * std::max<int64_t>(v.dims[d] - 1, 0);
+      reach = saturating_add(
+          reach, saturating_mul(static_cast<uint64_t>(strides[d]),
+                                static_cast<uint64_t>(std::max<int64_t>(v.dims[d] - 1, 0))));
     }
-    const uint64_t needed = n == 0 ? 0 : (static_cast<uint64_t>(last) + 1) * size_bytes(v.dtype);
+    const uint64_t needed = n == 0 ? 0 : saturating_mul<uint64_t>(reach, size_bytes(v.dtype));
     if (v.size_bytes < needed || (n > 0 && v.data == nullptr)) {
       return wrong("size", fmt::format("{} bytes", needed), fmt::format("{} bytes", v.size_bytes));
     }
