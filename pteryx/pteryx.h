@@ -151,8 +151,9 @@ struct LoadOptions {
   // cores. Sessions with the same number share them.
   uint32_t threads = 0;
   static constexpr uint32_t kMostThreads = 1024;
-  // On the CPU: reads the files into memory and keeps them there, so that no run waits for a disk.
-  // Errors of load: kMemory where the system does not allow it.
+  // On the CPU: reads the weights into memory and keeps them there, so that no run waits for a
+  // disk: mapped files, and scales that are held in another form. Errors of load: kMemory where the
+  // system does not allow it, kUnsupported for sources that are not mapped.
   bool lock = false;
   // Element type of KV caches, kF32 or kF16; none: kF16 where precision is and a cache can be, else
   // as in the file. Applies to caches that attention

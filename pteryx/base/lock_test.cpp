@@ -14,17 +14,13 @@
 
 #include <gtest/gtest.h>
 
+#include "pteryx/base/testing/locked.h"
+
 namespace pteryx {
 namespace {
 
-// Sanitizers replace mlock with nothing.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kPretended = true;
-#elif defined(__has_feature)
-constexpr bool kPretended = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool kPretended = false;
-#endif
+using testing::kLocksArePretended;
+using testing::locked_kib;
 
 constexpr size_t kBytes = 100'000;
 
@@ -44,17 +40,8 @@ class Lock : public ::testing::Test {
   std::string path_;
 };
 
-// KiB that this process has locked.
-int64_t locked_kib() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("VmLck:")) return std::stoll(line.substr(6));
-  }
-  return -1;
-}
-
 TEST_F(Lock, LastsAsLongAsTheSource) {
-  if (kPretended) return;  // other builds show it
+  if (kLocksArePretended) return;  // other builds show it
   const int64_t before = locked_kib();
   {
     const auto source = map_source(path());
@@ -84,7 +71,7 @@ void lock_too_much(const std::string& path) {
 }
 
 TEST_F(Lock, SaysWhatIsAllowed) {
-  if (kPretended) return;  // other builds show it
+  if (kLocksArePretended) return;  // other builds show it
   EXPECT_EXIT(lock_too_much(path()), ::testing::ExitedWithCode(0),
               "cannot lock its 100000 bytes in memory: .+; this process may lock 8192 "
               "\\(RLIMIT_MEMLOCK\\): allow it more, such as with `ulimit -l 98`, or do not lock");

@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "pteryx/base/source.h"
+#include "pteryx/base/testing/locked.h"
 #include "pteryx/cpu/processors.h"
 #include "pteryx/gpu/cpu_device.h"
 #include "pteryx/gpu/testing/compute.h"
@@ -122,6 +124,24 @@ TEST(Cpu, ScalesInAnotherFormAreCopies) {
   EXPECT_GT(scales, 0U);
   EXPECT_EQ(rounded->memory().copied - exact->memory().copied, scales / 2);
   EXPECT_EQ(rounded->methods().front().copied_bytes, rounded->memory().copied);
+}
+
+TEST(Cpu, LocksFilesAndScalesInAnotherForm) {
+  if (testing::kLocksArePretended) return;  // other builds show it
+  const std::string path = fixture("llm/qwen3_like_q4");
+  const auto source = map_source(path);
+  ASSERT_TRUE(source.ok()) << source.status().message();
+  const int64_t before = testing::locked_kib();
+  SessionLoad load(*source, {},
+                   {.device = gpu::cpu_device(), .precision = Precision::kF16, .lock = true});
+  for (;;) {
+    const auto there = load.advance();
+    ASSERT_TRUE(there.ok()) << there.status().message();
+    if (*there) break;
+  }
+  const Session session = load.take();
+  const uint64_t locked = std::filesystem::file_size(path) + session.memory().copied;
+  EXPECT_GE(testing::locked_kib() - before, static_cast<int64_t>(locked / 1024));
 }
 
 TEST(Cpu, LimitOfMemoryIsThatOfWhatIsAllocated) {

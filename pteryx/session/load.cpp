@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "pteryx/base/expect_weights.h"
+#include "pteryx/base/lock.h"
 #include "pteryx/fuse/passes.h"
 #include "pteryx/graph/build.h"
 #include "pteryx/ops/table.h"
@@ -57,6 +58,7 @@ struct SessionLoad::Impl {
     return session->device->caps().cpu ? Precision::kF32 : options.precision;
   }
   Result<bool> advance();
+  Status lock_weights();
   Status check_options();
   std::vector<const program::MethodRecord*> selected() const;
   Status build_graphs();
@@ -115,12 +117,21 @@ Result<bool> SessionLoad::Impl::advance() {
       }
       session->constants->on_bytes(nullptr);
       PTERYX_TRY(session->device->take_error());
+      PTERYX_TRY(lock_weights());
       stage = Stage::kDone;
       [[fallthrough]];
     }
     case Stage::kDone: break;
   }
   return true;
+}
+
+// Files, and what was made of scales.
+Status SessionLoad::Impl::lock_weights() {
+  if (!options.lock || !session->device->caps().cpu) return {};
+  PTERYX_TRY(tell("reading the weights"));
+  for (const SourcePtr& source : session->constants->sources()) PTERYX_TRY(lock_in_memory(*source));
+  return {};
 }
 
 Status SessionLoad::Impl::check_options() {

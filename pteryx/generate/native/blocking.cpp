@@ -12,7 +12,6 @@ Result<std::unique_ptr<Model>> Model::load(const std::string& path, const ModelO
   PTERYX_ASSIGN(const Files files, open_files(path, opened.load));
   ModelLoad load(files.program, files.data, opened);
   PTERYX_TRY(gpu::finish(*opened.load.device, load));
-  PTERYX_TRY(lock_files(files, opened.load));
   return load.take();
 }
 

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "pteryx/base/lock.h"
 #include "pteryx/gpu/device.h"
 #include "pteryx/gpu/native/blocking.h"
 #include "pteryx/program/native/files.h"
@@ -24,21 +23,11 @@ Result<Files> open_files(const std::string& path, LoadOptions& options) {
   return files;
 }
 
-Status lock_files(const Files& files, const LoadOptions& options) {
-  if (!options.lock || !options.device->caps().cpu) return {};
-  if (options.progress && !options.progress("reading the weights", 0, 0))
-    return {Code::kCancelled, "load cancelled while reading the weights"};
-  PTERYX_TRY(lock_in_memory(*files.program));
-  for (const SourcePtr& data : files.data) PTERYX_TRY(lock_in_memory(*data));
-  return {};
-}
-
 Result<Session> Session::load(const std::string& path, const LoadOptions& options) {
   LoadOptions opened = options;
   PTERYX_ASSIGN(const Files files, open_files(path, opened));
   SessionLoad load(files.program, files.data, opened);
   PTERYX_TRY(gpu::finish(*opened.device, load));
-  PTERYX_TRY(lock_files(files, opened));
   return load.take();
 }
 

@@ -20,8 +20,6 @@ struct Files {
 };
 // Opens them, and a device where the options have none. Errors: kIo, kDevice, kCancelled.
 Result<Files> open_files(const std::string& path, LoadOptions& options);
-// Once it is loaded, and known to fit: what LoadOptions::lock says. Errors: kMemory, kCancelled.
-Status lock_files(const Files& files, const LoadOptions& options);
 
 namespace blocking {
 
