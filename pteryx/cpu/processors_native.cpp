@@ -102,16 +102,17 @@ size_t Processors::usable() const {
 }
 
 std::string Processors::reason() const {
-  const auto counted = [](size_t n, std::string_view what) {
+  const auto counted = [](auto n, std::string_view what) {
     return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
   };
   if (usable() < cores) {
-    return fmt::format("a control group (cgroup) allows the time of {:.2g} processors, of {}",
-                       *quota, counted(cores, "core"));
+    return fmt::format("the control group (cgroup) allows the time of {}, of {}",
+                       counted(std::round(*quota * 100) / 100, "processor"),
+                       counted(cores, "core"));
   }
   std::string text =
       cores == 1 ? "there is 1 core" : fmt::format("one for each of {} cores", cores);
-  if (allowed > cores) text += fmt::format(", which are {}", counted(allowed, "processor"));
+  if (allowed > cores) text += fmt::format(" ({})", counted(allowed, "hardware thread"));
   if (allowed < online) {
     text +=
         fmt::format("; this process may run on {} of {}", allowed, counted(online, "processor"));

@@ -105,11 +105,17 @@ TEST(Processors, SayWhy) {
   EXPECT_EQ((Processors{.online = 1, .allowed = 1, .cores = 1, .quota = {}}.reason()),
             "there is 1 core");
   EXPECT_EQ((Processors{.online = 8, .allowed = 8, .cores = 4, .quota = 4.0}.reason()),
-            "one for each of 4 cores, which are 8 processors");
+            "one for each of 4 cores (8 hardware threads)");
   EXPECT_EQ((Processors{.online = 96, .allowed = 2, .cores = 2, .quota = {}}.reason()),
             "one for each of 2 cores; this process may run on 2 of 96 processors");
   EXPECT_EQ((Processors{.online = 8, .allowed = 8, .cores = 4, .quota = 1.5}.reason()),
-            "a control group (cgroup) allows the time of 1.5 processors, of 4 cores");
+            "the control group (cgroup) allows the time of 1.5 processors, of 4 cores");
+  EXPECT_EQ((Processors{.online = 192, .allowed = 192, .cores = 192, .quota = 128.0}.reason()),
+            "the control group (cgroup) allows the time of 128 processors, of 192 cores");
+  EXPECT_EQ((Processors{.online = 16, .allowed = 16, .cores = 16, .quota = 12.5}.reason()),
+            "the control group (cgroup) allows the time of 12.5 processors, of 16 cores");
+  EXPECT_EQ((Processors{.online = 2, .allowed = 2, .cores = 2, .quota = 1.0}.reason()),
+            "the control group (cgroup) allows the time of 1 processor, of 2 cores");
 }
 
 TEST(Processors, OfThisMachine) {
