@@ -302,52 +302,6 @@ test("a dropped file is a model, too", async () => {
   await page.close();
 });
 
-test("two tabs have a conversation each, which a reload keeps, and a new tab goes on with the last one", async () => {
-  const said = (page) => page.locator(".question .bubble").allInnerTexts();
-  const first = await talk({ "Maximum answer length": 4 });
-  await chat.ask(first, "First tab");
-  await chat.answer(first);
-  const second = await site.open();
-  assert.deepEqual(await said(second), ["First tab"]);
-  await chat.load(second, "chat.pte");
-  await chat.ready(second);
-  await second.getByRole("button", { name: "New chat" }).click();
-  await first.reload();
-  await first.locator(".question").waitFor();
-  assert.deepEqual(await said(first), ["First tab"]);
-  await chat.ask(second, "Second tab");
-  await chat.answer(second);
-  await first.reload();
-  await first.locator(".question").waitFor();
-  assert.deepEqual(await said(first), ["First tab"]);
-  const third = await site.open();
-  await third.locator(".question").waitFor();
-  assert.deepEqual(await said(third), ["Second tab"]);
-  // An empty conversation stays empty, too.
-  await chat.ready(first);
-  await first.getByRole("button", { name: "New chat" }).click();
-  await first.reload();
-  await chat.ready(first);
-  assert.deepEqual(await said(first), []);
-  for (const page of [first, second, third]) await page.close();
-});
-
-test("a conversation that outgrows the context says so and offers a new one", async () => {
-  const page = await talk({ "Maximum answer length": 900 });
-  await chat.ask(page, "Tell me everything");
-  await chat.answer(page);
-  await chat.ask(page, "And more ".repeat(60));
-  const { code, text } = await failure(page, ".answer");
-  assert.equal(code, "invalid-argument");
-  assert.match(text, /1024/);
-  await screenshot(page, "chat-context-full");
-  await page.locator(".answer").last().getByRole("button", { name: "New chat" }).click();
-  await chat.ask(page, "Hello");
-  assert.ok((await chat.answer(page)).length > 0);
-  assert.equal(await page.locator(".turn").count(), 2);
-  await page.close();
-});
-
 test("an empty conversation offers questions, and a page that is put up can suggest models", async () => {
   const suggested = [{ name: "Small talk", url: "chat.pte", bytes: model.body.length, about: "says nothing, quickly" }, { name: "no address" }, 7];
   site.server.file("/models.json", { body: Buffer.from(JSON.stringify(suggested)), type: "application/json" });
