@@ -1,7 +1,9 @@
 // Options of loads and of texts, each by what it changes. SPDX-License-Identifier: BSD-3-Clause
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 
 const root = new URL("../../", import.meta.url);
 process.env.VK_ICD_FILENAMES ??= fileURLToPath(new URL(".deps/lavapipe/lvp_icd.json", root));
@@ -33,6 +35,18 @@ test("logProbabilities: one for each token, and none unless asked for", async ()
   // The most likely of so many words has at least its share.
   for (const { logProbability } of pieces) assert.ok(logProbability <= 0 && logProbability >= -Math.log(model.info.vocabulary), String(logProbability));
   assert.ok((await generate({})).pieces.every((piece) => !("logProbability" in piece)));
+});
+
+test("a seed gives the tokens of the command-line tool, with its log-probabilities", async () => {
+  const args = ["generate", path, "--device", "cpu", "--precision", "f32", "-p", "Hello", "-n", "20", "--temperature", "0.9", "--seed", "7", "--ignore-end", "--json", "--log-probabilities"];
+  const { stdout } = await promisify(execFile)(fileURLToPath(new URL("../../build/pteryx", import.meta.url)), args);
+  const { ids, log_probabilities: wanted } = JSON.parse(stdout);
+  const exact = await loadModel(path, { device: "cpu", precision: "f32" });
+  const pieces = [];
+  for await (const piece of exact.generate("Hello", { maxTokens: 20, temperature: 0.9, topK: 40, topP: 0.95, seed: 7, ignoreEnd: true, logProbabilities: true })) pieces.push(piece);
+  await exact.dispose();
+  assert.deepEqual(pieces.map(({ token }) => token), ids);
+  for (const [i, { logProbability }] of pieces.entries()) assert.ok(Math.abs(logProbability - wanted[i]) < 1e-4, `${i}: ${logProbability}, the tool ${wanted[i]}`);
 });
 
 test("topK, topP and minP: nothing is left but the most likely token", async () => {
