@@ -91,13 +91,18 @@ test("a step of a text is one submit, and its time in the script is counted", as
   const options = { maxTokens: 12, ignoreEnd: true };
   await model.generate("Hello", options).result; // compiles what it needs
   const begun = await counters();
-  const { newTokens, hostMsPerToken, decodeMs } = await model.generate("Once", options).result;
+  const { setTimeout: setTimer } = globalThis;
+  let timers = 0;
+  globalThis.setTimeout = (...args) => (timers++, setTimer(...args));
+  const { newTokens, hostMsPerToken, decodeMs, promptMs } = await model.generate("Once", options).result;
+  globalThis.setTimeout = setTimer;
   const done = await counters();
   await model.dispose();
   assert.equal(newTokens, 12);
   const submits = done.submits - begun.submits;
   assert.ok(submits > 0 && submits <= newTokens + 1, `${submits} submits for ${newTokens} tokens`);
   assert.ok(done.dispatches - begun.dispatches > 5 * submits, "each with many dispatches");
+  assert.ok(timers <= 2 + (promptMs + decodeMs) / 500, `${timers} timers in ${promptMs + decodeMs} ms`);
   assert.ok(hostMsPerToken > 0 && hostMsPerToken < decodeMs, `${hostMsPerToken} ms of ${decodeMs}`);
 });
 

@@ -7,6 +7,9 @@ export const kTurnMs = 8;
 // How long who waits sleeps at most where a signal may have ended what it waits for.
 const kMomentMs = 50;
 
+/** A number in browsers; in Node an object that may keep the process alive. */
+type Timer = { ref?(): unknown; unref?(): unknown };
+
 /** Answers to the module's questions; above `done`: a code of C++'s `Code`. */
 export const Answer = { later: -1, done: 0, invalidProgram: 1, invalidArgument: 2, unsupported: 3, device: 4, memory: 5, io: 6, cancelled: 7 } as const;
 
@@ -17,6 +20,9 @@ export class Host {
   #waiting: (() => void)[] = [];
   #channel: MessageChannel | undefined;
   #turnBegan = performance.now();
+  /** Wakes who waits; one for many waits, because making one costs more than looking once too often. */
+  #timer: Timer | undefined;
+  #timerEnds = 0;
 
   /** An answer that is an error; the module asks for its text at once. */
   fail(code: number, message: string): number {
@@ -35,6 +41,7 @@ export class Host {
 
   /** Something has happened that the module may wait for. */
   wake(): void {
+    this.#timer?.unref?.(); // while nobody waits, it keeps no process alive
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const resume of waiting) resume();
@@ -53,14 +60,22 @@ export class Host {
     });
     this.#turnBegan = performance.now();
   }
-  /** Until something has happened, or a moment has passed. */
+  /** Until something has happened, or a moment has passed; or before, for nothing. */
   async next(mostMs = kMomentMs): Promise<void> {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    await new Promise<void>((resolve) => {
-      this.#waiting.push(resolve);
-      timer = setTimeout(resolve, mostMs);
-    });
-    clearTimeout(timer);
+    this.#startTimer(mostMs);
+    await new Promise<void>((resolve) => this.#waiting.push(resolve));
     this.#turnBegan = performance.now();
+  }
+  #startTimer(mostMs: number): void {
+    const ends = performance.now() + mostMs;
+    this.#timer?.ref?.();
+    if (this.#timer !== undefined && this.#timerEnds <= ends) return;
+    clearTimeout(this.#timer as number | undefined);
+    this.#timerEnds = ends;
+    const wake = (): void => {
+      this.#timer = undefined;
+      this.wake();
+    };
+    this.#timer = setTimeout(wake, mostMs) as Timer;
   }
 }
