@@ -121,6 +121,7 @@ test("the graph is drawn, and can be zoomed, moved, searched and read as a table
 test("a report leads to the run tab", async () => {
   const page = await openTab("inspect");
   await drop(page, [await program("ops/net_cnn.pte")]);
+  await page.locator(".report").waitFor();
   await screenshot(page, "inspect-report");
   await page.getByRole("button", { name: "Run it" }).click();
   await page.locator("#panel-run fieldset.input").waitFor();
