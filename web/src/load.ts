@@ -9,7 +9,7 @@ import { baseAddress } from "./platform.js";
 import { startGeneration } from "./generation.js";
 import { askPersistence } from "./source/cache.js";
 import type {
-  DeviceInfo, GenerateOptions, Generation, Input, InputValue, InspectOptions, LoadOptions, Message, Model, ModelInfo, ModelOptions, Outputs, Program, ProgramInfo, ProgramReport, RunOptions, Sequence,
+  CallOptions, DeviceInfo, GenerateOptions, Generation, Input, InputValue, InspectOptions, LoadOptions, Message, Model, ModelInfo, ModelOptions, Outputs, Program, ProgramInfo, ProgramReport, Sequence,
 } from "./types.js";
 
 /** Beside this file; bundlers look for addresses that are written like this. */
@@ -71,15 +71,17 @@ class LoadedProgram implements Program {
     readonly info: ProgramInfo,
   ) {}
 
-  async run(method: string, inputs: readonly InputValue[] | Readonly<Record<string, InputValue>>, options: RunOptions = {}): Promise<Outputs> {
+  async run(method: string, inputs: readonly InputValue[] | Readonly<Record<string, InputValue>>, options: CallOptions = {}): Promise<Outputs> {
     check(options, { inputs });
     return this.connection.call("run", [{ method, inputs }], options.signal);
   }
-  reset(): Promise<void> {
-    return this.connection.call("reset", []);
+  async reset(options: CallOptions = {}): Promise<void> {
+    check(options);
+    return this.connection.call("reset", [], options.signal);
   }
-  device(): Promise<DeviceInfo> {
-    return this.connection.call("device", []);
+  async device(options: CallOptions = {}): Promise<DeviceInfo> {
+    check(options);
+    return this.connection.call("device", [], options.signal);
   }
   dispose(): Promise<void> {
     return end(this.connection);
@@ -135,28 +137,30 @@ class LoadedModel implements Model {
   chat(messages: readonly Message[], options?: GenerateOptions): Generation {
     return this.#own.chat(messages, options);
   }
-  async createSequence(): Promise<Sequence> {
+  async createSequence(options: CallOptions = {}): Promise<Sequence> {
+    check(options);
     const sequence = new LoadedSequence(this, ++this.#lastId);
     // At once: a recovery that begins meanwhile restores it, too.
     this.sequences.add(sequence);
     try {
-      await this.connection.call("createSequence", [sequence.id]);
+      await this.connection.call("createSequence", [sequence.id], options.signal);
       return sequence;
     } catch (error) {
       this.sequences.delete(sequence);
       throw error;
     }
   }
-  async encode(text: string): Promise<number[]> {
-    check({}, { text });
-    return this.connection.call("encode", [text]);
+  async encode(text: string, options: CallOptions = {}): Promise<number[]> {
+    check(options, { text });
+    return this.connection.call("encode", [text], options.signal);
   }
-  async decode(tokens: readonly number[]): Promise<string> {
-    check({}, { tokens });
-    return this.connection.call("decode", [tokens]);
+  async decode(tokens: readonly number[], options: CallOptions = {}): Promise<string> {
+    check(options, { tokens });
+    return this.connection.call("decode", [tokens], options.signal);
   }
-  device(): Promise<DeviceInfo> {
-    return this.connection.call("device", []);
+  async device(options: CallOptions = {}): Promise<DeviceInfo> {
+    check(options);
+    return this.connection.call("device", [], options.signal);
   }
   async recover(options: Pick<LoadOptions, "signal" | "onProgress"> = {}): Promise<void> {
     check(options);

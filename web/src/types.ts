@@ -144,9 +144,9 @@ export interface Outputs {
   readonly [position: number]: OutputValue;
 }
 
-/** Options of `Program.run`. */
-export interface RunOptions {
-  /** Cancels the run; the promise rejects with the code `cancelled`. */
+/** Options of calls of a program or model. Calls run one after the other, so each may have to wait. */
+export interface CallOptions {
+  /** Cancels the call; the promise rejects with the code `cancelled`. */
   readonly signal?: AbortSignal;
 }
 
@@ -155,11 +155,11 @@ export interface Program {
   /** Its methods and its device. */
   readonly info: ProgramInfo;
   /** Runs a method with inputs by position or by name. State such as KV caches persists between runs. */
-  run(method: string, inputs: readonly InputValue[] | Readonly<Record<string, InputValue>>, options?: RunOptions): Promise<Outputs>;
+  run(method: string, inputs: readonly InputValue[] | Readonly<Record<string, InputValue>>, options?: CallOptions): Promise<Outputs>;
   /** Resets all state to its initial value. */
-  reset(): Promise<void>;
+  reset(options?: CallOptions): Promise<void>;
   /** The device's current state and memory use. */
-  device(): Promise<DeviceInfo>;
+  device(options?: CallOptions): Promise<DeviceInfo>;
   /** Stops what runs and frees all its resources. */
   dispose(): Promise<void>;
 }
@@ -277,13 +277,13 @@ export interface Model extends Sequence {
   /** The model and its device. */
   readonly info: ModelInfo;
   /** Another conversation with the same weights. */
-  createSequence(): Promise<Sequence>;
+  createSequence(options?: CallOptions): Promise<Sequence>;
   /** The tokens of a text. */
-  encode(text: string): Promise<number[]>;
+  encode(text: string, options?: CallOptions): Promise<number[]>;
   /** The text of tokens. */
-  decode(tokens: readonly number[]): Promise<string>;
+  decode(tokens: readonly number[], options?: CallOptions): Promise<string>;
   /** The device's current state and memory use. */
-  device(): Promise<DeviceInfo>;
+  device(options?: CallOptions): Promise<DeviceInfo>;
   /** After the code `device-lost`: loads the model again, on a new device; sequences can be continued. If it fails, it can be called again. */
   recover(options?: { readonly signal?: AbortSignal; readonly onProgress?: (progress: Progress) => void }): Promise<void>;
   /** Stops what runs and frees all its resources. */

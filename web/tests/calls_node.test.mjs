@@ -45,11 +45,16 @@ test("a call that is cancelled while it waits ends at once", { timeout: 60_000 }
   running.result.then(() => (over = true));
   const cancel = new AbortController();
   const text = model.generate("Hello", { ...kEndless, signal: cancel.signal });
-  const recovery = model.recover({ signal: cancel.signal });
+  const { signal } = cancel;
+  const calls = {
+    load: model.recover({ signal }), createSequence: model.createSequence({ signal }), encode: model.encode("Hello", { signal }), decode: model.decode([1], { signal }),
+    device: model.device({ signal }),
+  };
   cancel.abort();
-  await assert.rejects(recovery, fails("cancelled", /cancelled/));
+  for (const [name, call] of Object.entries(calls)) await assert.rejects(call, fails("cancelled", new RegExp(`'${name}' was cancelled`)));
   assert.deepEqual([(await text.result).reason, (await text.result).text], ["cancelled", ""]);
   assert.equal(over, false, "the text before them goes on");
+  assert.equal(model.sequences.size, 0, "none is left behind");
   stop.abort();
   await running.result;
   assert.equal((await model.generate("Hello", { maxTokens: 2, ignoreEnd: true }).result).newTokens, 2);
