@@ -146,7 +146,7 @@ class LoadedModel implements Model {
       await this.connection.call("createSequence", [sequence.id], options.signal);
       return sequence;
     } catch (error) {
-      this.sequences.delete(sequence);
+      void sequence.dispose(); // a recovery may have restored it already
       throw error;
     }
   }

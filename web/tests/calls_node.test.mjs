@@ -188,6 +188,31 @@ test("sequences that are made, used or disposed of during a recovery are what th
   await model.dispose();
 });
 
+test("a sequence that could not be made is not brought back by a recovery either", async () => {
+  const model = await loadModel(chat, { device: "cpu" });
+  const { connection } = model;
+  const { call } = connection;
+  const calls = [];
+  let fail = true;
+  connection.call = async (name, args, ...rest) => {
+    calls.push(`${name} ${args[0]}`);
+    if (name === "createSequence" && fail) {
+      fail = false;
+      throw new PteryxError("out-of-memory", "no room");
+    }
+    return call.call(connection, name, args, ...rest);
+  };
+  const making = model.createSequence();
+  const recovery = model.recover();
+  await assert.rejects(making, fails("out-of-memory", /no room/));
+  await recovery;
+  assert.equal(model.sequences.size, 0);
+  // The recovery had asked for it before it failed: it is freed behind that.
+  assert.ok(calls.indexOf("freeSequence 1") > calls.lastIndexOf("createSequence 1"), calls.join(", "));
+  assert.equal((await model.generate("Hello", { maxTokens: 2, ignoreEnd: true }).result).newTokens, 2);
+  await model.dispose();
+});
+
 test("a sequence that a recovery could not bring back says so, and comes back with the next one", async () => {
   const model = await loadModel(chat, { device: "cpu" });
   const sequences = [await model.createSequence(), await model.createSequence(), await model.createSequence()];
